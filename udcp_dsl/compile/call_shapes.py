@@ -10,19 +10,19 @@ from udcp_dsl.language.words import FUNCTION_NAMES
 
 
 def is_extremum(call: ast.Call) -> bool:
-    """max and min of two or more arguments are operators; of one, atoms of costs."""
+    """Whether a call is an operator: max or min of two or more arguments. With one, they are atoms of costs."""
     return call.name in ("max", "min") and call.arguments is not None and len(call.arguments) > 1
 
 
 def operands_of(expr: ast.Expr) -> tuple[ast.Expr, ...]:
-    """The parts that are checked as expressions: not the arguments of atoms, which name things."""
+    """The parts that are checked as expressions: all but the arguments of atoms, which name declarations."""
     if isinstance(expr, ast.Call):
         return ast.children(expr) if is_extremum(expr) or expr.name in FUNCTION_NAMES else ()
     return ast.children(expr)
 
 
 def walk(body: ast.Expr) -> list[ast.Expr]:
-    """Every expression below, operands first."""
+    """All subexpressions, operands first."""
     order: list[ast.Expr] = []
     stack: list[ast.Expr] = [body]
     while stack:

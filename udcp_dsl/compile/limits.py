@@ -1,4 +1,4 @@
-"""`limit NAME: EXPR <= NUMBER`: checked like an expression, and against what is proved about EXPR."""
+"""`limit NAME: EXPR <= NUMBER`: checked like an expression, and against the facts of EXPR."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from udcp_dsl.language.unparse import expression
 
 
 def check_limits(declared: Declared, checker: Checker, *, one_row: bool = False) -> tuple[Limit, ...]:
-    """The limits of a spec that have no fault; the faults of the others are reported.
+    """The limits of a spec without errors; errors of the others are reported.
 
-    With the numbers of `one_row` in place of inputs nothing is at fault: a limit is on the mean over all rows.
+    With `one_row`, the inputs are numbers of one row, and a limit is not judged: it is on the mean over all rows.
     """
     found = (_checked(declared, checker, x, one_row=one_row) for x in declared.limits.values())
     return tuple(limit for limit in found if limit is not None)

@@ -30,7 +30,7 @@ from udcp_dsl.per_row import PerRow
 
 @dataclass(frozen=True)
 class Checked:
-    """A spec that was read and checked, with all that is wrong with it in `diagnostics`."""
+    """A spec that was read and checked, with its errors and warnings in `diagnostics`."""
 
     source: Source
     spec: ast.Spec
@@ -71,7 +71,7 @@ class Compiled:
     body: ast.Expr
     interpreter: Interpreter
     declared: Declared
-    multipliers: tuple[float, ...] = ()  # with which the limits are part of the expression
+    multipliers: tuple[float, ...] = ()  # of the limits that are part of the expression
 
 
 def compile_spec(
@@ -81,7 +81,7 @@ def compile_spec(
     labels: Sequence[str] | None = None,
     loss: str | None = None,
 ) -> Compiled:
-    """Compile one loss of a spec; SpecError carries every fault that was found in the whole of it."""
+    """Compile one loss of a spec; SpecError has every error of the whole spec."""
     return choose(check_spec(source, files, params, labels), loss)
 
 
@@ -92,7 +92,7 @@ def check_spec(
     labels: Sequence[str] | None = None,
     kept: Kept | None = None,
 ) -> Checked:
-    """Read and check a spec, faults or not; `kept` spares building what did not change since it was used before."""
+    """Parse and check a spec, which may have errors; with `kept`, unchanged declarations are not built again."""
     names = None if labels is None else _checked_labels(labels)
     spec, faults = parse(source)
     given = _checked_params(spec, params or {}, not faults)
@@ -108,7 +108,7 @@ def with_params(compiled: Compiled, params: Mapping[str, float]) -> Compiled:
 
 
 def with_inputs(compiled: Compiled, row: Mapping[str, Any]) -> Compiled:
-    """The loss of one row, or of many (`PerRow`): the same with numbers in place of its inputs."""
+    """The loss of one row, or of many (`PerRow`): the same loss with numbers in place of its inputs."""
     declared = declare_inputs(compiled.declared, row)
     checked = _checked(compiled.source, compiled.spec, declared, [], one_row=True)
     if any(isinstance(value, PerRow) for value in row.values()):  # no single row is shown or interpreted
@@ -132,7 +132,7 @@ def _checked(
 
 
 def choose(checked: Checked, loss: str | None = None) -> Compiled:
-    """One loss of a checked spec, the last by default; SpecError carries the faults of the spec, if it has any."""
+    """One loss of a checked spec, by default the last; SpecError if the spec has errors."""
     if not checked.sound:
         raise SpecError(checked.diagnostics)
     declared, checker = checked.declared, checked.checker
@@ -169,12 +169,12 @@ def choose(checked: Checked, loss: str | None = None) -> Compiled:
         limits=checked.limits,
         body=chosen.body,
         interpreter=Interpreter({n: declared.definitions[n].body for n in checker.values}, numbers, checker.atoms),
-        declared=replace(declared, files=Files(contents=files)),  # without the tables that were made of the files
+        declared=replace(declared, files=Files(contents=files)),  # without the tables parsed from the files
     )
 
 
 def _checked_labels(labels: object) -> list[str]:
-    """Labels from outside: in an order, which sets have not (it would be another in every process), and texts."""
+    """Check labels from the caller: strings or whole numbers in an order (that of a set differs between processes)."""
     if isinstance(labels, str):
         raise InputError(f"labels is one string, {labels!r}: give a list of labels")
     if isinstance(labels, Set | Mapping | bytes) or not isinstance(labels, Iterable):
@@ -214,7 +214,7 @@ def _chosen(losses: Sequence[ast.LossDecl], name: str | None) -> ast.LossDecl:
 
 
 def _refuse_overflow(expression: Expression) -> None:
-    """Numbers that are finite one by one may have a sum or a multiple that is not, on this set or that."""
+    """Refuse a loss that may overflow: finite numbers may have an infinite sum or product on some set."""
     bounds: dict[int, float] = {}
     for node in expression.nodes:
         with np.errstate(over="ignore"):
@@ -225,7 +225,7 @@ def _refuse_overflow(expression: Expression) -> None:
 
 
 def _bound(node: Node, parts: list[float]) -> float:
-    """What no value of the node, and no sum on the way to it, exceeds in size."""
+    """An upper bound on the size of the node's values, and of every sum on the way to them."""
     match node:
         case Constant():
             return abs(node.number)

@@ -77,7 +77,7 @@ def is_costs(d: Declared, ref: ast.Ref) -> bool:
 
 
 def described(d: Declared, ref: ast.Ref) -> tuple[str, list[str]]:
-    """What a name that is no expression stands for, and the expressions that can be made of it."""
+    """What a name that is not an expression stands for, and some expressions that use it."""
     thing = d.things.get(ref.head.text)
     name = ref.span.text
     match thing:
@@ -174,7 +174,7 @@ def _no_category(d: Declared, ref: ast.Ref) -> None:
     else:
         meant = d.meant(name, (n for n, t in d.things.items() if isinstance(t, Category | Family | Hierarchy)))
         way_out = meant.help or "declare it with `category`, or list its labels: { a, b }"
-        # Of families and hierarchies only parts are categories.
+        # A family or hierarchy is no category, but its parts are.
         fixes = meant.fixes(span, only=lambda n: isinstance(d.things[n], Category) != bool(ref.parts))
     d.error("E211", span, f"there is no category {name!r}", way_out, fixes=fixes)
 
@@ -253,7 +253,7 @@ _KINDS: dict[str, Callable[[object], bool]] = {
 def _named(
     d: Declared, call: ast.Call, kind: str, ref: ast.Ref, fits: Callable[[Thing], bool] = lambda thing: True
 ) -> Thing | None:
-    """A thing by its plain name; an unknown one is mended by one that `fits`."""
+    """A thing by its plain name; the fixes of an unknown name are things that `fits` accepts."""
     name = ref.head.text
     thing = d.things.get(name)
     if thing is not None and not ref.parts and _KINDS[kind](thing):

@@ -19,7 +19,7 @@ from udcp_dsl.expression.forms import Range, ends
 from udcp_dsl.expression.rows.declared import RowCosts
 from udcp_dsl.expression.rows.nodes import RowArithmetic, RowChoice, RowComparison, RowLeaf, RowNumber, RowScale
 
-# How the range of a result is found: by interval arithmetic, from the ends of what rises or falls, or as an indicator.
+# How the range of a result is found: by interval arithmetic, from the ends (if monotone), or as an indicator.
 SUMS, ENDS, INDICATOR = "sums", "ends", "indicator"
 
 
@@ -42,7 +42,7 @@ def _number(node: ir.Node) -> float:
 
 
 def chosen(span: Span, K: int, nodes: Sequence[ir.Node], f: Callable[..., Floats]) -> RowArithmetic:
-    """`if i then e else f` of row numbers: anything between the ends of both."""
+    """`if i then e else f` of row numbers: its range contains those of e and f."""
     made = arithmetic(span, K, nodes, f, INDICATOR)
     sides = [x.interval if isinstance(x, RowNumber) else Interval(_number(x), _number(x)) for x in nodes[1:]]
     low, high = min(side.lo for side in sides), max(side.hi for side in sides)
@@ -65,7 +65,7 @@ def _product(factors: Sequence[Floats]) -> Floats:
 
 
 def compared(span: Span, K: int, operator: str, left: ir.Node, right: ir.Node) -> ir.Node:
-    """A function of the set against a row number."""
+    """Compare a function of the set with a row number."""
     k = right if isinstance(right, RowNumber) else left
     assert isinstance(k, RowNumber), "one side is a row number"
     if operator == "==":
@@ -77,7 +77,7 @@ def compared(span: Span, K: int, operator: str, left: ir.Node, right: ir.Node) -
 
 
 def junction(span: Span, K: int, both: bool, nodes: Sequence[ir.Node]) -> ir.Node:
-    """`and` or `or` of indicators of which some are of the row: the others count, or they do not."""
+    """`and` or `or` of indicators, some of the row: if these do not decide the result, the others do."""
     rows = [x for x in nodes if isinstance(x, RowNumber)]
     others = [x for x in nodes if not isinstance(x, RowNumber)]
     rest = others[0] if len(others) == 1 else ir.Junction(span, K, both, tuple(others))
@@ -87,7 +87,7 @@ def junction(span: Span, K: int, both: bool, nodes: Sequence[ir.Node]) -> ir.Nod
 
 
 def leaf(span: Span, K: int, kind: type[Atom], things: Sequence[object]) -> RowLeaf | None:
-    """The atom of costs that come with each row; None where all its numbers are known."""
+    """The atom of costs that come with each row; None if all its numbers are known."""
     costs = next((thing for thing in things if isinstance(thing, RowCosts)), None)
     if costs is None:
         return None

@@ -25,19 +25,19 @@ from udcp_dsl.diagnostics import Fix, Suggestion, suggest
 from udcp_dsl.language import ast
 from udcp_dsl.language.unparse import written
 
-# Nested JSON deeper than this is refused, as nested text is.
+# JSON that is nested deeper than this is refused, as are such expressions.
 _DEEPEST = 200
 
-# What counts as a number in a cell; Python alone would take 1_000 and the digits of any script.
+# A number in a cell; Python's float() would also accept 1_000 and the digits of any script.
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 _LOOKED_FOR = "files are looked for from the spec's own folder on"
 _NUMBERS = "write a finite number, such as 2, -0.5 or 1e-3"
 
 
 class FileFault(Exception):
-    """Something wrong with a data file; the checker adds the place in the spec.
+    """An error in a data file; the checker adds the place in the spec.
 
-    `wrong` is the path or column that the spec names and that is not there, `meant` what it may have meant by it.
+    `wrong` is a path or column that the spec names and that does not exist, `meant` what to suggest instead.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class FileFault(Exception):
         self._wrong, self._meant = wrong, meant
 
     def fixes(self, file: ast.File) -> tuple[Fix, ...]:
-        """The names that may have been meant, each where `file` names the wrong path or column."""
+        """The fixes that write a suggested name in place of the wrong path or column."""
         if self._meant is None:
             return ()
         if self._wrong == file.path and file.path_span is not None:
@@ -60,7 +60,7 @@ class FileFault(Exception):
 
 
 class Files:
-    """The files that a spec may read: `folder` on disk, or `contents` carried along (by path as written)."""
+    """The files that a spec may read: `folder` on disk, or `contents` in memory (by path as written)."""
 
     def __init__(
         self, folder: Path | None = None, *, allow_outside: bool = False, contents: Mapping[str, bytes] | None = None
@@ -136,7 +136,7 @@ class Table:
 
     @cached_property
     def _keyed(self) -> dict[int, dict[str, int]]:
-        """The rows of each key, of the columns that were used for keys already."""
+        """A cache of `keyed`: the row of each key, by the position of the key column."""
         return {}
 
     @cached_property
@@ -250,7 +250,7 @@ def _numbered(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
 
 
 def read_json(path: str, data: bytes) -> object:
-    """A JSON file; a key that stands twice and numbers that are not finite are refused."""
+    """A JSON file; duplicate keys and numbers that are not finite are errors."""
 
     def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
         found: dict[str, object] = {}

@@ -61,7 +61,7 @@ class Value:
 class Checker:
     """Checks the lets and losses of one spec.
 
-    `atoms` says which atom each call came to, `checked` what each expression did, by `id`; None where it has a fault.
+    `atoms` has the atom of each call, `checked` the value of each expression, by `id`; None for one with an error.
     """
 
     def __init__(self, declared: Declared) -> None:
@@ -73,7 +73,7 @@ class Checker:
             self.values[name] = self.check(declared.definitions[name].body)
 
     def _order(self) -> list[str]:
-        """Lets and losses, each after those it names; a cycle is a fault, and its members have no value."""
+        """Lets and losses, each after those it uses; a cycle is an error, and its members have no value."""
         definitions = self.declared.definitions
         uses = {
             name: [e for e in walk(x.body) if isinstance(e, ast.Ref) and e.head.text in definitions]
@@ -119,12 +119,12 @@ class Checker:
         fixes: Iterable[Fix] = (),
         related: Iterable[Related] = (),
     ) -> Value | None:
-        """Report, and be the value of what cannot be checked."""
+        """Report an error; returns None, the value of an expression that cannot be checked."""
         self.declared.error(code, span, message, help, fixes=fixes, related=related)
         return None
 
     def check(self, body: ast.Expr) -> Value | None:
-        """The checked form of an expression, or None with its faults reported. No recursion: text may be deep."""
+        """The checked form of an expression, or None with its errors reported. No recursion: nesting may be deep."""
         values = self.checked
         order = walk(body)
         misplaced = {id(e): call for call in order if isinstance(call, ast.Call) for e in self._misplaced(call)}
@@ -138,7 +138,7 @@ class Checker:
         return values[id(body)]
 
     def _misplaced(self, call: ast.Call) -> list[ast.Expr]:
-        """Costs among the arguments of max(e, f), reported with what was meant."""
+        """Report costs among the arguments of max(e, f), with the fix, and return them."""
         if not is_extremum(call):
             return []
         costs = [e for e in ast.children(call) if isinstance(e, ast.Ref) and is_costs(self.declared, e)]
@@ -223,7 +223,7 @@ class Checker:
         return self._error("E409", ref.span, f"{ref.span.text!r} is {what}, not an expression", help, fixes)
 
     def _unknown(self, ref: ast.Ref) -> Value | None:
-        """There is nothing of this name; a fix is an expression that stands by itself and does not lead back here."""
+        """Report an unknown name; a fix is a complete expression, which does not cause this error again."""
         d, name, span = self.declared, ref.head.text, ref.head.span
         if name in d.index:
             anyone = f"any({{ {span.text} }})"
@@ -303,8 +303,8 @@ class Checker:
     def _folded(
         self, span: Span, v: Sequence[Value], f: Callable[..., Floats], how: str = row_types.ENDS
     ) -> ir.Node | None:
-        """Numbers give a number; functions of one and the same count (and numbers) give a function of it; row numbers
-        (and numbers) a row number, whose range is found as `how` says."""
+        """Apply f to numbers, functions of the same count (and numbers), or row numbers (and numbers); None for other
+        operands. `how` says how the range of a row number is found."""
         if any(x.by_row for x in v):
             alone = all(x.by_row or x.number is not None for x in v)
             return row_types.arithmetic(span, self.declared.K, [x.node for x in v], f, how) if alone else None
@@ -388,7 +388,7 @@ class Checker:
             return self._error("E405", expr.span, "the product gives no finite number here", "change the numbers")
         inner = counts[0] if len(counts) == 1 else None
         if len(counts) > 1:
-            # Several functions of one count are again one.
+            # A product of functions of one count is a function of that count.
             combined = self._folded(expr.span, counts, lambda *x: np.multiply.reduce(np.broadcast_arrays(*x)))
             if combined is None:
                 a, b = others[0][1], others[1][1]

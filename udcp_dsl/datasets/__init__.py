@@ -1,4 +1,4 @@
-"""Real classifiers with real mistakes, built from installed packages or kept as arrays: nothing is downloaded.
+"""Real classifiers with real mistakes, built from installed packages or stored as arrays: nothing is downloaded.
 
 `source_code` and `icons` come with the package and need nothing; `languages` and `texts_through_torch` need the extra
 `demo` (the second torch too), `digits` needs scikit-learn, `medicine` the extra `medicine`.

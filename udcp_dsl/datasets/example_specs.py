@@ -1,4 +1,4 @@
-"""The losses of the demo's data: specs that are part of the package, so that they are there without the repository."""
+"""The losses of the demo's data: specs that are part of the package, so that they do not need the repository."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import Loss, load, loads
 
 _HERE = Path(__file__).parent
-# A wheel carries the examples of the repository's specs/ here; a checkout has them at its root.
+# A wheel has the examples of the repository's specs/ in this package; a checkout has them at its root.
 _FOLDERS = (_HERE / "spec_files", _HERE.parents[1] / "specs")
 
 _DIGITS = """

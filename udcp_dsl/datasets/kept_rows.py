@@ -1,7 +1,7 @@
-"""Classifiers that come with the package as arrays: what each said of many rows, kept as logits in steps of 1/64.
+"""Classifiers that come with the package as arrays: their outputs for many rows, stored as logits in steps of 1/64.
 
-A softmax in float64 makes them probabilities, so that every row sums to 1; they are within one percent of those that
-the classifier gave. Built by benchmarks/classifiers, which needs Node; to read them needs nothing.
+A softmax in float64 turns these into probabilities, so that every row sums to 1; they are within one percent of the
+classifier's own. Built by benchmarks/classifiers, which needs Node; reading them needs nothing.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def icons(seed: int = 0) -> KeptRows:
 
 
 def _kept(name: str, spec: str, origin: str, seed: int) -> KeptRows:
-    """What a kept classifier said, over the labels of an example; the rows are in another order for each seed."""
+    """Load the stored outputs of a classifier, with the labels of an example; `seed` sets the order of the rows."""
     if seed < 0:
         raise InputError(f"seed is {seed}: give 0 or more")
     labels = load(example_specs()[spec]).labels

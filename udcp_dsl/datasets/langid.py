@@ -2,7 +2,7 @@
 
 Naive Bayes over byte n-grams: an automaton walks the bytes and counts features, z = log(1 + counts) W + b. py3langid
 calls softmax(z / sqrt(bytes)) normalised, which is underconfident; softmax(z) itself is overconfident. Two languages
-have two columns, one a script, whose probabilities are added up.
+have two columns each, one per script, whose probabilities are added.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
 
-_CHECKED = 32  # texts on which our reading of the model is compared with the package's own answer
-_TOLERANCE = 1e-4  # it multiplies in half precision
+_CHECKED = 32  # texts on which our probabilities are compared with the package's own
+_TOLERANCE = 1e-4  # the package multiplies in half precision
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Identifier:
         counts.sum_duplicates()
         counts.data = np.log1p(counts.data)
         scores = np.asarray(counts @ weights + self.model.nb_pc, dtype=np.float64)
-        scores[np.diff(ends) == 0] = 0.0  # where nothing is known of a text, every language is as likely
+        scores[np.diff(ends) == 0] = 0.0  # without a known feature, all columns are equally likely
         return scores
 
     def _merged_softmax(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -82,7 +82,7 @@ class Identifier:
 
 
 def load_identifier() -> Identifier:
-    """The classifier; says how to get it where it is missing or too old."""
+    """Load the classifier; InputError says how to install it if it is missing or too old."""
     try:
         from py3langid import langid
     except ImportError:
@@ -93,5 +93,5 @@ def load_identifier() -> Identifier:
 
 
 def _encoded(text: str) -> bytes:
-    """The bytes that the model was trained on: composed characters, and no shouting."""
+    """The bytes of a text in the form that the model was trained on: composed, and not all in capitals."""
     return unicodedata.normalize("NFC", text.lower() if text.isupper() else text).encode("utf-8")

@@ -12,7 +12,7 @@ from udcp_dsl.datasets.catalogues import entries
 from udcp_dsl.datasets.langid import load_identifier
 from udcp_dsl.diagnostics import InputError
 
-_FORMAT = 1  # of the cached file, and of how it is made
+_FORMAT = 1  # version of the cached file and of how it is built
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ from udcp_dsl.datasets.diagnoses import Diagnoses, Term, icd_9, icd_10
 from udcp_dsl.datasets.softmax_texts import TextClassifier
 from udcp_dsl.diagnostics import InputError
 
-_FORMAT = 1  # of the cached file, and of how it is made
-_MOST_TITLES = 400  # of a block: a few blocks of injuries have thousands
+_FORMAT = 1  # version of the cached file and of how it is built
+_MOST_TITLES = 400  # per block: a few blocks of injuries have thousands
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ def _built(seed: int, steps: int) -> Arrays:
 def _training(
     found: Diagnoses, position: dict[str, int], rng: np.random.Generator
 ) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """The distinct titles of each block, at most so many, drawn."""
+    """The distinct titles of each block, or a random sample of _MOST_TITLES of them."""
     by_block: dict[str, dict[str, Term]] = defaultdict(dict)
     for term in found.titles:
         by_block[term.block].setdefault(term.text, term)

@@ -1,7 +1,7 @@
-"""Softmax regression over the words of short texts: counts, log-damped, weighted by rarity; steps downhill.
+"""Softmax regression on tf-idf features of short texts: log counts of words, weighted by rarity.
 
-A classifier in a few lines of numpy and scipy, the same on every machine to the rounding of its sums: full-batch steps
-of Adam, from zero, as many as are asked. Beside a word its first letters count, so that endings matter less.
+It takes a few lines of numpy and scipy and is the same on every machine up to rounding: a fixed number of full-batch
+steps of Adam from zero. Besides a word, its first letters are a feature, so that endings matter less.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class TextClassifier:
         return found
 
     def probabilities(self, texts: Sequence[str]) -> Floats:
-        """(n, classes); a text without a known word has those of the classes alone."""
+        """Probabilities, (n, classes); those of a text without a known word depend on the bias alone."""
         return _softmax((self._features(texts) @ self._weights + self._bias).astype(np.float64))
 
     def _features(self, texts: Sequence[str]) -> Any:

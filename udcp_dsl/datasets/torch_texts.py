@@ -20,9 +20,9 @@ from udcp_dsl.datasets.language_strings import Languages, languages
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.torch import probabilities
 
-_BITS = 15  # of an n-gram's hash
+_BITS = 15  # of the hash of an n-gram
 _LONGEST_NGRAM = 4
-_LONGEST_TEXT = 100  # characters that are looked at
+_LONGEST_TEXT = 100  # characters of a text that are used
 _WIDTH = 32  # of an embedding
 _DROPOUT = 0.2
 _RATE = 0.03
@@ -152,7 +152,7 @@ def _batches(ngrams: Sequence[npt.NDArray[np.int32]]) -> tuple[Tensor, ...]:
 
 
 def _padded(ngrams: Sequence[npt.NDArray[np.int32]]) -> Tensor:
-    """One row a text, filled up with 0, which the model does not count."""
+    """One row per text, padded with 0, which the model ignores."""
     rows = np.zeros((len(ngrams), max(map(len, ngrams))), np.int32)
     for row, hashes in zip(rows, ngrams, strict=True):
         row[: len(hashes)] = hashes
@@ -161,7 +161,7 @@ def _padded(ngrams: Sequence[npt.NDArray[np.int32]]) -> Tensor:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Steps of a millisecond are no work for several threads: on a busy machine they wait for each other tenfold."""
+    """Run torch on one thread: steps take a millisecond, and on a busy machine several threads are ten times slower."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -17,16 +17,16 @@ import numpy as np
 
 from udcp_dsl.expression.domain import Floats
 
-# Lists longer than this become steps.
+# Longer lists are replaced by offset + integer * step.
 _LONGEST = 1 << 13
 _DENOMINATOR = 10**6
-# Rounding moves a sum by far less than this (relative to max(1, |value|)), and a comparison's tolerance is 1e-9.
+# Relative to max(1, |value|): far above the rounding error of a sum, far below the tolerance of comparisons, 1e-9.
 ROUNDING = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """`points`, rising; or where that is None, all offset + integer * step."""
+    """`points`, sorted; if that is None, all values offset + integer * step."""
 
     points: Floats | None
     offset: Fraction = Fraction(0)
@@ -38,12 +38,12 @@ class Grid:
 
     @staticmethod
     def multiples(step: float, most: int) -> Grid | None:
-        """0, step, 2 step, ... up to `most` of them."""
+        """0, step, 2 step, ..., most * step; if these are too many, all multiples of step."""
         return Grid.of(step * np.arange(most + 1)) if most < _LONGEST else _stepped(Fraction(0), [step])
 
     @staticmethod
     def sums(weights: Floats) -> Grid | None:
-        """All sums of some of the weights."""
+        """The sums of all subsets of the weights."""
         points = np.zeros(1)
         for weight in weights[weights != 0]:
             points = _distinct(np.concatenate([points, points + weight]))
@@ -69,7 +69,7 @@ class Grid:
         return Grid(None, self.offset * exact, abs(self.step * exact)) if exact else Grid.of([0.0])
 
     def union(self, other: Grid) -> Grid | None:
-        """What either can take."""
+        """A grid that contains the values of both."""
         a, b = self.points, other.points
         if a is not None and b is not None and len(a) + len(b) <= _LONGEST:
             return Grid(_distinct(np.concatenate([a, b])))
@@ -81,7 +81,7 @@ class Grid:
     def around(self, cut: float) -> tuple[float, float] | None:
         """The largest value below the cut and the smallest above it (infinite where there is none).
 
-        None where a value is so near to the cut that rounding decides on which side it lies.
+        None if a value is so near to the cut that rounding decides on which side it is.
         """
         if self.points is None:
             high = self.offset + self.step * ceil((Fraction(cut) - self.offset) / self.step)
@@ -94,7 +94,7 @@ class Grid:
         return (below, above) if above - cut > near and cut - below > near else None
 
     def steps(self) -> Grid | None:
-        """As offset and step; None where the values have no common one."""
+        """The grid as offset and step; None if the values have no common step."""
         if self.points is None:
             return self
         first = _fraction(float(self.points[0]))
@@ -109,7 +109,7 @@ def _stepped(offset: Fraction, values: Iterable[float]) -> Grid | None:
 
 
 def _fraction(value: float) -> Fraction | None:
-    """The fraction with a small denominator that the float stands for."""
+    """The fraction with a small denominator that the float stands for, if there is one."""
     if not isfinite(value):
         return None
     near = Fraction(value).limit_denominator(_DENOMINATOR)
@@ -123,6 +123,6 @@ def _common(steps: Iterable[Fraction]) -> Fraction:
 
 
 def _distinct(values: Floats) -> Floats:
-    """Rising, with most of those that only rounding tells apart taken once."""
+    """Sorted, without duplicates; most values that differ only by rounding count as one."""
     rising: Floats = np.unique(np.round(values, 12))
     return rising

@@ -1,8 +1,8 @@
 """The decision that a set leads to: which action is taken, or whether the row is handed over.
 
-worst(u) is what the best single action costs in the worst case: the action that attains it is the one to take, and that
-cost holds whenever the truth is in the set. min(L, c) is capped: if L reaches c, the set may as well contain all
-labels, and the row is handed to someone else at cost c.
+worst(u) is the worst-case cost of the best single action: this is the action to take, and it costs no more whenever the
+true label is in the set. min(L, c) is capped: if L reaches c, the set may as well contain all labels, and the row is
+handed to someone else at cost c.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ KEPT, HANDED_OVER = "kept", "handed over"
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """What is done with each of n rows: whether it is handed over (None for a loss that is not min(L, c)), and which
-    action is taken, of each `worst`, by its position."""
+    """The decisions for n rows: whether each is handed over (None for a loss that is not min(L, c)), and for each table
+    of actions the position of the action taken."""
 
     handed_over: Bools | None
     actions: Mapping[str, Ints] = field(default_factory=dict)
 
     def __getitem__(self, rows: Any) -> Decided:
-        """Of some of the rows."""
+        """The decisions for some of the rows."""
         handed = None if self.handed_over is None else self.handed_over[rows]
         return Decided(handed, {name: chosen[rows] for name, chosen in self.actions.items()})
 
     @staticmethod
     def joined(parts: Sequence[Decided]) -> Decided:
-        """Of rows that came in parts."""
+        """Concatenate the decisions for several blocks of rows."""
         first, every = parts[0], [part.handed_over for part in parts if part.handed_over is not None]
         actions = {name: np.concatenate([part.actions[name] for part in parts]) for name in first.actions}
         return Decided(np.concatenate(every) if every else None, actions)
 
     def names(self, actions: Mapping[str, Actions]) -> np.typing.NDArray[np.str_]:
-        """The decision of each row in words: its action, of several one after the other, or kept and handed over.
+        """The decision for each row as text: its actions, separated by commas, or "kept" or "handed over".
 
         >>> treat = Actions("treat", ("wait", "cut"), np.zeros((2, 2)))
         >>> Decided(np.array([True, False]), {"treat": np.array([0, 1])}).names({"treat": treat}).tolist()
@@ -55,14 +55,14 @@ class Decided:
 
 
 def worst_of(actions: Actions, mask: Bools, chosen: Ints) -> Floats:
-    """What the chosen action of each set costs at worst over the labels of the set; of an empty one, over all."""
+    """The worst loss of each set's chosen action over the labels of the set; for an empty set, over all labels."""
     sets = mask | ~mask.any(axis=1, keepdims=True)
     found: Floats = np.where(sets, actions.values.T[chosen], -np.inf).max(axis=1, initial=-np.inf)
     return found
 
 
 def actions_of(expression: Expression) -> dict[str, Actions]:
-    """The actions that the expression asks `worst` of, by the name of their declaration."""
+    """The tables of actions that the expression uses in `worst`, by the name of their declaration."""
     found = [node.atom.actions for node in expression.nodes if isinstance(node, Leaf)]
     return {actions.name: actions for actions in found if actions is not None}
 
@@ -70,7 +70,7 @@ def actions_of(expression: Expression) -> dict[str, Actions]:
 def best_actions(actions: Actions, mask: Bools) -> tuple[Ints, Floats]:
     """For each set of `mask` (n, K) the position of the action whose worst loss over the set is least, and that loss.
 
-    Of equal ones the first. An empty set says nothing: for it the best one for all labels, with its loss.
+    Ties go to the first action. For an empty set, the best action for the set of all labels.
 
     >>> treat = Actions("treat", ("wait", "cut"), np.array([[0.0, 3.0], [9.0, 1.0]]))
     >>> [x.tolist() for x in best_actions(treat, np.array([[True, False], [True, True], [False, False]]))]

@@ -1,7 +1,7 @@
 """The compiled declarations: arrays over the K labels.
 
-Labels are positions 0..K-1 from here on. A hierarchy is held as a tree in depth-first order, in which the leaves
-below a node are neighbours, so that no K x K matrix is ever needed for it.
+Labels are positions 0..K-1 from here on. A hierarchy is stored in depth-first order, in which the leaves below a node
+are contiguous, so it never needs a K x K matrix.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Bools = npt.NDArray[np.bool_]
 
 # A label that is written like this may be given as an integer.
 WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]*")
-_TABLED = 256  # labels of a tree, up to which the lengths of all paths are kept
+_TABLED = 256  # largest number of labels for which a tree keeps the lengths of all paths
 
 
 def numbered_sets(numbers: Ints, K: int) -> Bools:
-    """Sets of K labels as masks, one a row: the set of number b holds label y where bit y of b is set.
+    """Sets of K labels as masks, one per row: the set of number b contains label y if bit y of b is set.
 
     >>> numbered_sets(np.array([0, 1, 6]), 3).astype(int).tolist()
     [[0, 0, 0], [1, 0, 0], [0, 1, 1]]
@@ -35,7 +35,7 @@ def numbered_sets(numbers: Ints, K: int) -> Bools:
 
 @dataclass(frozen=True, eq=False)
 class Category:
-    """A set of labels: `members` are their positions, rising."""
+    """A set of labels: `members` are their positions, sorted."""
 
     name: str
     members: Ints
@@ -48,7 +48,7 @@ class Category:
         return mask
 
     def probes(self) -> list[int]:
-        """Two members and two labels outside, as far as there are any."""
+        """Two members and two other labels, if there are so many."""
         return [*self.members[:2].tolist(), *np.flatnonzero(~self.mask)[:2].tolist()]
 
 
@@ -65,7 +65,7 @@ class Family:
     @staticmethod
     def of(name: str, categories: Sequence[tuple[str, Sequence[int] | Ints]], K: int) -> Family:
         """A family from names and members."""
-        # Not np.unique: it imports numpy.ma, a tenth of the time of a small check.
+        # Not np.unique: it imports numpy.ma, which is a tenth of the time of a small check.
         parts = [np.array(sorted({int(y) for y in members}), dtype=np.int64) for _, members in categories]
         starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
         members = np.concatenate([*parts, np.empty(0, dtype=np.int64)])
@@ -73,7 +73,7 @@ class Family:
 
     @staticmethod
     def partition(name: str, names: Sequence[str], category_of: Ints) -> Family:
-        """A family in which every label has just one category."""
+        """A family in which every label is in exactly one category."""
         order = np.argsort(category_of, kind="stable")
         starts = np.searchsorted(category_of[order], np.arange(len(names) + 1))
         return Family(name, tuple(names), starts.astype(np.int64), order.astype(np.int64), len(category_of))
@@ -142,7 +142,7 @@ class Hierarchy:
     def build(
         name: str, levels: Sequence[str], paths: Sequence[tuple[str, ...]], leaf_names: Sequence[str]
     ) -> Hierarchy:
-        """From the inner nodes above each label, root excluded, coarse to fine; a node is known by its path."""
+        """Build the tree from the names of the nodes above each label, coarse to fine, without the root."""
         K = len(paths)
         children: dict[tuple[str, ...], list[tuple[str, ...] | int]] = {(): []}
         for y, above in enumerate(paths):
@@ -159,7 +159,7 @@ class Hierarchy:
         high: list[int] = []
         order: list[int] = []
         path = np.full((K, max(len(p) for p in paths) + 2), -1, dtype=np.int32)
-        # An explicit stack: a tree may be deeper than Python's own. A node is met twice, going in and coming out.
+        # An explicit stack: a tree may be too deep for recursion. An inner node is visited twice, on entry and on exit.
         stack: list[tuple[tuple[str, ...] | int, int]] = [((), -1)]
         while stack:
             what, above_node = stack.pop()
@@ -212,14 +212,14 @@ class Hierarchy:
 
     @cached_property
     def position(self) -> Ints:
-        """Where each label stands in depth-first order."""
+        """The place of each label in depth-first order."""
         position = np.empty(self.K, dtype=np.int64)
         position[self.order] = np.arange(self.K)
         return position
 
     @cached_property
     def children(self) -> list[list[int]]:
-        """The nodes just below each node."""
+        """The children of each node."""
         below: list[list[int]] = [[] for _ in self.names]
         for v, above in enumerate(self.parent[1:].tolist(), start=1):
             below[above].append(v)
@@ -227,7 +227,7 @@ class Hierarchy:
 
     @cached_property
     def node_names(self) -> list[str]:
-        """What each node is called: its name, with what is above it where several have it; the root as the tree."""
+        """The names of nodes: parent/name for inner nodes whose name is not unique, the tree's name for the root."""
         shown = [self.name, *self.names[1:]]
         many = Counter(shown)
         for v in range(1, len(shown)):
@@ -240,25 +240,25 @@ class Hierarchy:
         return np.bincount(self.parent[1:], minlength=len(self.names))
 
     def wholes(self, mask: Bools) -> Bools:
-        """Which nodes lie wholly inside each set (n, K), (n, nodes)."""
+        """Which nodes lie wholly inside each set of `mask` (n, K): (n, nodes)."""
         before = np.zeros((len(mask), self.K + 1), dtype=np.int64)
         np.cumsum(mask[:, self.order], axis=1, out=before[:, 1:])
         whole: Bools = before[:, self.high] - before[:, self.low] == self.high - self.low
         return whole
 
     def topmost(self, mask: Bools) -> Bools:
-        """The fewest nodes whose leaves together are exactly each set: those inside it whose parents are not."""
+        """The fewest nodes whose leaves together are exactly each set: nodes wholly inside it whose parents are not."""
         whole = self.wholes(mask)
         top = whole.copy()
         top[:, 1:] &= ~whole[:, self.parent[1:]]
         return top
 
     def members(self, node: int) -> Ints:
-        """The labels below a node, rising."""
+        """The labels below a node, sorted."""
         return np.sort(self.order[self.low[node] : self.high[node]])
 
     def nodes_at(self, depth: int) -> Ints:
-        """The node of each label at a depth; a label above it is its own."""
+        """The ancestor of each label at a depth; the leaf itself, if it is less deep."""
         if depth >= self.path.shape[1]:
             return self.leaf
         return np.where(self.path[:, depth] >= 0, self.path[:, depth], self.leaf)
@@ -272,8 +272,8 @@ class Hierarchy:
     def common_depth(self, s: Ints) -> Ints:
         """For labels s (m,): the depth of the deepest common ancestor of s and every label, (m, K).
 
-        In depth-first order the labels below each ancestor of s are neighbours, so each ancestor adds a step up and
-        a step down, and a running sum gives the depth: O(K + height) a row.
+        In depth-first order the labels below each ancestor of s are contiguous, so each ancestor adds a step up and
+        a step down, and a running sum gives the depth: O(K + height) per row.
         """
         m = len(s)
         steps = np.zeros((m, self.K + 1), dtype=np.int32)
@@ -287,7 +287,7 @@ class Hierarchy:
 
 
 class Metric:
-    """A symmetric distance between labels; `own` says where it is not zero from a label to itself."""
+    """A symmetric distance between labels; `own` is that of each label to itself, which may be above zero."""
 
     name: str
     K: int
@@ -295,7 +295,7 @@ class Metric:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Equal for one and the same distance."""
+        """A key that is equal if the distance is the same."""
         return (id(self),)
 
     @property
@@ -308,11 +308,11 @@ class Metric:
         raise NotImplementedError
 
     def between(self, a: int, b: int) -> float:
-        """The distance of two labels, computed by itself: the naive interpreter's way."""
+        """The distance of two labels, computed independently of `row`, for the naive interpreter."""
         raise NotImplementedError
 
     def probes(self) -> list[int]:
-        """A far pair, and a label near to one of its ends."""
+        """A far pair, and labels near its first end."""
         a = int(self.row(np.zeros(1, dtype=np.int64))[0].argmax())
         away = self.row(np.array([a]))[0]
         return [a, int(away.argmax()), *np.argsort(away, kind="stable")[1:3].tolist()]
@@ -335,11 +335,11 @@ class DenseMetric(Metric):
 
 
 class CategoryMetric(Metric):
-    """Distances between the categories of a family (C x C), seen from the labels: d(a, b) is the largest distance of a
-    category of a to one of b, and 0 where either label is in none.
+    """Distances between the categories of a family (C x C), as distances between labels: d(a, b) is the largest
+    distance of a category of a to one of b, and 0 if either label is in none.
 
-    So a label in several categories has a distance to itself, and the largest d(a, b) over a and b in S, which may be
-    one label, is the largest distance between categories that S touches. Labels in the same categories are one *point*.
+    So a label in several categories has a distance to itself, and the largest d(a, b) over a and b in S (a = b
+    included) is the largest distance between categories that S touches. Labels in the same categories are one *point*.
     """
 
     def __init__(self, name: str, family: Family, matrix: Floats) -> None:
@@ -369,7 +369,7 @@ class CategoryMetric(Metric):
 
     @cached_property
     def between_points(self) -> Floats:
-        """The distance of every two points; of one to itself, where its labels are in several categories."""
+        """The distance of every two points; of a point to itself, too, as its labels may be in several categories."""
         categories = self._points[1]
         to_category = np.array([self.matrix[those].max(axis=0, initial=0.0) for those in categories])
         return np.stack([to_category[:, those].max(axis=1, initial=0.0) for those in categories])
@@ -392,7 +392,7 @@ class CategoryMetric(Metric):
         return np.stack([mask[:, members].any(axis=1) for members in parts], axis=1)
 
     def probes(self) -> list[int]:
-        """Of the two categories farthest apart one label each, one that shares a category with the first, one more."""
+        """One label of each of the two categories farthest apart, a second one of the first category, and one more."""
         g, h = np.unravel_index(self.matrix.argmax(), self.matrix.shape)
         first, second = self.family.category(int(g)).members, self.family.category(int(h)).members
         far = [int(first[0]), int(second[-1]), *first[1:2].tolist()]
@@ -403,9 +403,9 @@ class CategoryMetric(Metric):
 class Balls:
     """The largest sets of leaves of each diameter and each radius in a hierarchy.
 
-    With a and b the ends of a longest path between members, a set lies in the ball around the middle of that path: a
+    If a and b are the ends of a longest path between members, a set lies in the ball around the middle of that path: a
     node if the path has 2 r edges, the middle of an edge if it has 2 r + 1, with radius r from the node or from the
-    nearer end. Only balls that are the ball of some pair count. With all leaves at one depth they are the subtrees.
+    nearer end of the edge. Only balls of some pair are listed. If all leaves have one depth, they are the subtrees.
 
     Ball i is around `node[i]`, or around the edge above it where `on_edge[i]`; `reach[i]` is its r.
     """
@@ -466,7 +466,7 @@ class TreeMetric(Metric):
 
     @cached_property
     def middles(self) -> int:
-        """How many points may be the middle of a path between two leaves, or a leaf itself."""
+        """The number of points that are a leaf or may be the middle of a path between two leaves."""
         inner = len(self.hierarchy.names) - self.K
         return self.K + (inner if self._one_depth else 2 * inner - 1)
 
@@ -475,8 +475,8 @@ class TreeMetric(Metric):
         return bool((self.leaf_depth == self.leaf_depth[0]).all())
 
     def from_middles(self) -> Floats:
-        """How many edges each such point is away from every label, (middles, K): inner nodes, the edges above them, and
-        the leaves. (Paths between leaves at one depth have their middles at nodes, and none has it above a leaf.)"""
+        """The distance of each such point to every label, in edges, (middles, K): inner nodes, leaves, middles of edges
+        above inner nodes. (If all leaves have one depth, middles are nodes; no middle is just above a leaf.)"""
         tree = self.hierarchy
         away = np.empty((len(tree.names), self.K))
         for v in range(len(tree.names)):
@@ -495,7 +495,7 @@ class TreeMetric(Metric):
 
     @cached_property
     def nearest_leaf(self) -> Ints:
-        """How many edges each node is away from the leaf nearest to it."""
+        """The distance of each node to its nearest leaf, in edges."""
         tree = self.hierarchy
         near = np.full(len(tree.names), len(tree.names), dtype=np.int64)
         near[tree.leaf] = 0
@@ -523,7 +523,7 @@ class TreeMetric(Metric):
         return Balls(tree, node, on_edge, reach, 2 * reach + on_edge, reach + on_edge + middle)
 
     def radius_of(self, a: Ints, b: Ints, long: Ints) -> Floats:
-        """The radius of sets by the ends a, b of a longest path of `long` edges; arrays of any one shape."""
+        """The radius of sets, from the ends a, b of a longest path and its length in edges; arrays of one shape."""
         tree = self.hierarchy
         deep = np.where(self.leaf_depth[a] >= self.leaf_depth[b], a, b)
         below = tree.path[deep, self.leaf_depth[deep] - long // 2]
@@ -534,7 +534,7 @@ class TreeMetric(Metric):
 
 
 def _leaf_distances(tree: Hierarchy) -> tuple[list[Counter[int]], list[set[int]]]:
-    """For each node, through how many children a leaf is r edges away; and how far away the leaves not below it are."""
+    """For each node: through how many children a leaf is r edges away, by r; and the distances of all other leaves."""
     nodes = len(tree.names)
     down: list[Counter[int]] = [Counter() for _ in range(nodes)]
     for leaf in tree.leaf.tolist():

@@ -1,8 +1,7 @@
-"""How the value of an atom is read off a table of entries; the search for the best set needs this for atoms that are
-not sums.
+"""Tables from which the search for the best set computes atoms that are not sums; one class per kind of atom.
 
-An atom declares which kind it is. Tables may be large, so they are made on demand. Atoms with an additive form need no
-table; other atoms are left to integer programs.
+An atom declares its kind. Tables may be large, so they are built on demand; `cells` is the number of entries. Atoms
+with an additive form need no table; atoms with neither are left to integer programs.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from udcp_dsl.expression.domain import Floats, Ints
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """v(S) = the least over columns of the largest entry of a label in S; 0 for the empty set. `table()` is (A, K)."""
+    """v(S) = min over a of max over y in S of table()[a, y]; 0 for the empty set. `table()` is (A, K)."""
 
     cells: int
     table: Callable[[], Floats]
@@ -23,7 +22,7 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class FarthestPair:
-    """v(S) = the largest entry of two labels in S, which may be the same one; 0 for the empty set. (K, K)."""
+    """v(S) = max over a, b in S (a = b included) of table()[a, b]; 0 for the empty set. `table()` is (K, K)."""
 
     cells: int
     table: Callable[[], Floats]
@@ -39,7 +38,7 @@ class PairSum:
 
 @dataclass(frozen=True, eq=False)
 class Wholes:
-    """v(S) = the sum of `numbers` (K,) over S + the sum of the weights of the `members` that lie wholly in S."""
+    """v(S) = the sum of `numbers` (K,) over S + the sum of the weights of those `members` that lie wholly in S."""
 
     numbers: Floats
     members: Sequence[Ints]

@@ -75,7 +75,7 @@ def free_labels_warning(loss: Loss) -> Diagnostic | None:
 
 
 def _small_weight(loss: Loss) -> Fix:
-    """`+ 0.01 * size` behind the loss; what binds more loosely than a sum gets parentheses."""
+    """The fix that adds `+ 0.01 * size` to the loss; a body that binds less tightly than a sum gets parentheses."""
     body = loss._compiled.body
     source, start, end = body.span.source, body.span.start, body.span.end
     added = " + 0.01 * size"
@@ -87,12 +87,12 @@ def _small_weight(loss: Loss) -> Fix:
 
 
 def summary(loss: Loss) -> str:
-    """How many labels there are, and the bounds of the loss."""
+    """The number of labels, and the bounds of the loss."""
     return f"{loss.K} label{'s' if loss.K > 1 else ''}, values in {_shown(loss.facts.interval)}"
 
 
 def shown_blame(blame: Span) -> str:
-    """The subexpression that stands in the way, and where it is written."""
+    """The text of a blamed subexpression, and its line."""
     return f"{blame.line} (line {blame.source.position(blame.start)[0]})"
 
 
@@ -121,7 +121,7 @@ def _summand_as_dict(node: Node, facts: Facts) -> dict[str, object]:
 
 
 def _written(node: Node) -> str:
-    """The text of a summand; one that is taken away has the span of what it takes away."""
+    """The text of a summand; the span of a subtracted one lacks the sign."""
     return f"-{node.text}" if isinstance(node, Scale) and node.span == node.operand.span else node.text
 
 

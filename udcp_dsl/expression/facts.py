@@ -20,9 +20,9 @@ from udcp_dsl.showing import MARKS, STATES, Column, Description, Shown, Styled, 
 
 State = Literal["proved", "refuted", "unknown"]
 
-# Values closer than this (relative to max(1, |value|)) are equal, in every face of the compiler.
+# Values closer than this (relative to max(1, |value|)) are equal, everywhere in the compiler.
 TOLERANCE = 1e-9
-# Relative to its operands, a difference smaller than this is what rounding left over: sixteen units in the last place.
+# A difference smaller than this, relative to its operands, is rounding error: sixteen units in the last place.
 ROUNDING = 16 * 2.0**-52
 
 
@@ -39,7 +39,7 @@ class Fact:
     reason : str
         Why.
     blame : Span or None
-        The smallest subexpression that stands in the way.
+        The smallest subexpression that prevents the proof.
     sets : tuple of frozenset of str
         For a refuted fact, sets of labels that show it.
     """
@@ -110,11 +110,11 @@ class Facts(Shown):
     interval: Interval
 
     def __iter__(self) -> Iterator[tuple[str, Fact]]:
-        """Names and facts, in the order of the reference; the interval is apart."""
+        """Names and facts, in the order of the reference, without the interval."""
         return iter((name, getattr(self, name)) for name in FACT_NAMES)
 
     def __repr__(self) -> str:
-        """Their names, by what is known of each; `print` and notebooks show the reasons."""
+        """The names of the facts, by state; `rich.print` and notebooks show the reasons."""
         by_state: dict[str, list[str]] = {}
         for name, fact in self:
             by_state.setdefault(fact.state, []).append(name)
@@ -137,7 +137,7 @@ COMPOSED = ("monotone", "antitone", "separable", "submodular", "supermodular", "
 
 @dataclass(frozen=True)
 class Rules:
-    """What the rule of one operator (or an atom) gives, before the closing rules of `close`."""
+    """The result of one operator's rule (or of an atom), before `close`."""
 
     interval: Interval
     facts: Mapping[str, Fact]
@@ -152,7 +152,7 @@ def unknown(reason: str, blame: Span | None) -> Fact:
 
 
 def when(reason: str, *needs: Fact) -> Fact:
-    """Proved if every need is; else unknown, for the reason and with the blame of the first that is not."""
+    """Proved if every need is proved; else unknown, with the reason and blame of the first that is not."""
     for fact in needs:
         if not fact:
             return unknown(fact.reason, fact.blame)
@@ -160,7 +160,7 @@ def when(reason: str, *needs: Fact) -> Fact:
 
 
 def given(condition: bool, otherwise: str, span: Span | None) -> Fact:
-    """A condition on numbers as a need."""
+    """A condition on numbers, as a fact for `when`."""
     return proved("") if condition else unknown(otherwise, span)
 
 
@@ -220,7 +220,7 @@ def negate(e: Facts) -> Facts:
 
 
 def with_facts(facts: Facts, changed: Mapping[str, Fact], interval: Interval | None = None) -> Facts:
-    """The same facts but for those named."""
+    """The same facts, except those in `changed`."""
     kept = {name: changed.get(name, fact) for name, fact in facts}
     return Facts(**kept, interval=facts.interval if interval is None else interval)
 
@@ -230,8 +230,8 @@ def _assume(like: Facts, rules: Rules) -> Facts:
 
 
 def table(f: NDArray[np.float64], count: Facts, text: str, span: Span | None) -> Rules:
-    """A function of a count, by its table. `count` (its atom) is monotone and submodular, for `size` also modular."""
-    # Compared with their neighbours: beside one huge entry the others would look flat.
+    """A function of a count, given by its table. A count is monotone and submodular; `size` is also modular."""
+    # Relative to neighbouring entries: compared with one huge entry, all others would look flat.
     sizes = np.maximum(np.abs(f[1:]), np.abs(f[:-1]))
     steps = _beyond_rounding(f[1:] - f[:-1], sizes)
     rising, falling = bool((steps >= 0).all()), bool((steps <= 0).all())
@@ -318,7 +318,7 @@ def gate(i: Facts, e: Facts, span: Span | None) -> Rules:
 
 def minimum(operands: Sequence[Facts], span: Span | None) -> Rules:
     interval = _least_of(operands)
-    # An argument that is never below the least of the upper bounds plays no part.
+    # An argument that is never below the least upper bound plays no part.
     least = min(operands, key=lambda f: f.interval.hi)
     operands = [f for f in operands if f is least or f.interval.lo < least.interval.hi]
     if len(operands) == 1:
@@ -432,7 +432,7 @@ def conjunction(operands: Sequence[Facts], span: Span | None) -> Rules:
 
 
 def _full_at_empty(f: Facts, span: Span | None) -> Fact:
-    """Whether a falling indicator is 1 on the empty set (where it is 0 there, it is constant)."""
+    """Whether a falling indicator is 1 on the empty set (if it is 0 there, it is constant)."""
     return given(not f.normalized, "an indicator that falls from 0 is constant", span)
 
 
@@ -471,8 +471,8 @@ def choice(i: Facts, e: Facts, f: Facts, span: Span | None) -> Rules:
     above = given(e.interval.lo >= f.interval.hi, "the `then` branch may lie below the `else` branch", span)
     below = given(e.interval.hi <= f.interval.lo, "the `then` branch may lie above the `else` branch", span)
     facts = {name: unknown("`if` keeps this only with constant branches", span) for name in COMPOSED}
-    # A monotone submodular indicator is any(C). Beside a label of C no other gains by it, nor loses where e falls and f
-    # rises; two labels of C gain e - f >= 0 but once. For a falling indicator, 1 - any(C), e and f change places.
+    # A monotone submodular indicator is any(C). Once the set touches C, a further label changes e, which falls, and no
+    # longer f, which rises; the step e - f >= 0 is paid only once. For a falling one, 1 - any(C), e and f swap roles.
     once = "a step that is paid for once, above what is submodular"
     facts["submodular"] = either(
         when(once, i.submodular, i.monotone, e.submodular, e.antitone, f.submodular, f.monotone, above),
@@ -508,9 +508,9 @@ def close(
     at_empty: Interval,
     at_full: Interval,
 ) -> Facts:
-    """The rules that hold for any set function: constants, modularity, and the interval of what rises or falls.
+    """Apply the rules that hold for any set function: constants, modularity, the interval of a monotone function.
 
-    `more` and `tight` are what the additive form of the expression gives beyond the rule of its operator.
+    `more` and `tight` are the facts and the interval that follow from the additive form of the expression.
     """
     facts = {**rules.facts, **more}
     lo, hi = rules.interval

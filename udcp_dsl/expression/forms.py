@@ -23,12 +23,12 @@ from udcp_dsl.per_row import array_of, as_number, larger, plus_at, smaller, sum_
 
 @dataclass(frozen=True, eq=False)
 class Range:
-    """All numbers from `lo` to `hi`, floats or arrays of one shape; operations give all that they can come to."""
+    """All numbers from `lo` to `hi`, floats or arrays of one shape; operations give the range of all results."""
 
     lo: Any
     hi: Any
 
-    __array_ufunc__ = None  # arrays leave the arithmetic to it
+    __array_ufunc__ = None  # arrays leave the arithmetic to this class
 
     def __add__(self, other: Any) -> Range:
         low, high = ends(other)
@@ -56,7 +56,7 @@ class Range:
         return Range(self.lo[index], self.hi[index])
 
     def __eq__(self, other: object) -> bool:
-        """Whether it is this one number, and no other."""
+        """Whether the range is the single number `other`."""
         return bool(np.all(self.lo == other) and np.all(self.hi == other))
 
     __hash__ = None  # type: ignore[assignment]
@@ -66,7 +66,7 @@ class Range:
 
 
 def ends(x: Any) -> tuple[Any, Any]:
-    """The least and the largest of a number or range, entry by entry for arrays."""
+    """The ends of a number or range, elementwise for arrays."""
     return (x.lo, x.hi) if isinstance(x, Range) else (x, x)
 
 
@@ -81,7 +81,7 @@ class Weighted:
 
 @dataclass(frozen=True, eq=False)
 class Additive:
-    """The parts of the form; categories are merged by members, those of one label are label costs."""
+    """The parts of the form; categories with equal members are merged, those of one label are label costs."""
 
     constant: float
     label_costs: Floats
@@ -144,7 +144,7 @@ class Additive:
 
     @property
     def by_row(self) -> bool:
-        """Whether some of its numbers come with each row, so that it has ranges in their place."""
+        """Whether some numbers come with each row, so that the form has ranges in their place."""
         weights = [part.weight for part in self.categories.values()] + [w for w, _ in self.diameters.values()]
         return any(isinstance(x, Range) for x in (self.constant, self.label_costs, self.of_size, *weights))
 
@@ -162,7 +162,7 @@ class Additive:
 
 
 def touched(form: Additive | None) -> Ints | None:
-    """The labels C of a form that is any(C) and nothing else."""
+    """The labels C, if the form is exactly any(C); else None."""
     if form is None or form.by_row or form.constant != 0 or form.diameters or form.of_size is not None:
         return None
     labels = np.flatnonzero(form.label_costs)
@@ -181,7 +181,7 @@ def _merge(categories: dict[bytes, Weighted], part: Weighted) -> None:
 def nesting(form: Additive) -> tuple[list[Weighted], list[int]] | tuple[Weighted, Weighted]:
     """The categories from large to small with the index of each one's parent (-1: none), or two that cross.
 
-    Taking the large ones first, a category fits if all its members lie in one and the same innermost category so far.
+    Going from large to small, a category is nested if all its members have the same innermost category (or none).
     """
     ranked = sorted(form.categories.values(), key=lambda part: -len(part.members))
     innermost = np.full(form.K, -1, dtype=np.int64)
@@ -198,7 +198,7 @@ def nesting(form: Additive) -> tuple[list[Weighted], list[int]] | tuple[Weighted
 def structure(
     form: Additive | None, facts: Mapping[str, Fact], blame: Span | None
 ) -> tuple[dict[str, Fact], Interval | None]:
-    """What the additive form proves beyond the rules of the operators, and a tighter interval where it has one."""
+    """What the additive form proves beyond the rules of the operators, and a tighter interval, if it has one."""
     if form is None:
         missing = unknown("a part is not a sum of label costs, weighted categories and tree diameters", blame)
         return {"laminar": missing, "tree_diameter": missing}, None
@@ -243,7 +243,7 @@ def structure(
 
 
 def _gains(form: Additive) -> tuple[Floats, Floats]:
-    """The least and the most that each label can add to a set: a category is paid with its first label, or was."""
+    """The least and the most that each label can add to a set: each of its categories is paid now, or was before."""
     least, most = (end.copy() for end in ends(form.label_costs))
     for part in form.categories.values():
         low, high = ends(part.weight)

@@ -13,7 +13,7 @@ from udcp_dsl.expression.domain import Floats, Ints, Metric
 
 @dataclass(frozen=True, eq=False)
 class Adds:
-    """v(S + y) = v(S) + numbers[y], from 0."""
+    """v(S + y) = v(S) + numbers[y], starting at 0."""
 
     numbers: Floats
 
@@ -34,14 +34,14 @@ class Smaller:
 
 @dataclass(frozen=True, eq=False)
 class Completes:
-    """1 as soon as all of `members` are in, 0 before."""
+    """v(S) = 1 if all of `members` are in S, else 0."""
 
     members: Ints
 
 
 @dataclass(frozen=True, eq=False)
 class Touches:
-    """v(S + y) = v(S) + the weights of the categories that y is the first label of, added in their order; from `start`.
+    """v(S + y) = v(S) + the weights of the categories that y touches first, in their order; starting at `start`.
 
     Category i holds the labels members[starts[i]:starts[i + 1]], each once.
     """
@@ -54,7 +54,7 @@ class Touches:
 
 @dataclass(frozen=True, eq=False)
 class Farthest:
-    """v(S + y) = the larger of v(S) and the largest distance from y to a label of S or to itself, from 0."""
+    """v(S + y) = the larger of v(S) and the largest distance from y to a label of S or to itself; starting at 0."""
 
     metric: Metric
 

@@ -21,10 +21,10 @@ _FUNCTIONS: Mapping[str, Callable[..., float]] = {"max": max, "min": min} | {
 
 
 class Interpreter:
-    """Expressions of one spec, on sets of label positions.
+    """Evaluates expressions of one spec on sets of label positions.
 
-    `definitions` are its lets and losses, each after those that it names; `numbers` its params; `atoms` says which atom
-    each call names, by the id of the call.
+    `definitions` are its lets and losses, each after those that it uses; `numbers` its params, and its inputs if they
+    are known; `atoms` the atom of each call, by the id of the call.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Interpreter:
         self.definitions = definitions
         self.numbers = numbers
         self.atoms = atoms
-        self._fixed = set(numbers)  # names whose value no set can change
+        self._fixed = set(numbers)  # names whose value does not depend on the set
         for name, body in definitions.items():
             if self._is_number(body):
                 self._fixed.add(name)
@@ -47,7 +47,7 @@ class Interpreter:
         return self._value(expr, S, known)
 
     def _needed(self, expr: ast.Expr) -> set[str]:
-        """The lets and losses that an expression names, and those that they name."""
+        """The lets and losses that an expression uses, directly or through others."""
         needed: set[str] = set()
         bodies = [expr]
         while bodies:
@@ -61,7 +61,7 @@ class Interpreter:
         return () if id(expr) in self.atoms else ast.children(expr)
 
     def _order(self, body: ast.Expr) -> list[ast.Expr]:
-        """Every expression below, operands before what uses them."""
+        """All subexpressions, operands before the operations that use them."""
         order: list[ast.Expr] = []
         stack = [body]
         while stack:
@@ -110,7 +110,7 @@ class Interpreter:
                 return v[1] if v[0] == 1 else v[2]
 
     def _holds(self, expr: ast.Comparison, left: float, right: float) -> bool:
-        """Values within the tolerance are equal; it grows with the side that is a number, if one is."""
+        """Compare; values within the tolerance are equal. It grows with the side that is a number, if one is."""
         k = right if self._is_number(expr.right) else left if self._is_number(expr.left) else 0.0
         gap = left - right
         same = abs(gap) <= TOLERANCE * max(1.0, abs(k))
@@ -123,7 +123,7 @@ class Interpreter:
         }[expr.operator]
 
     def _is_number(self, expr: ast.Expr) -> bool:
-        """Whether no set can change the value: no atom in it, and no name of what has one."""
+        """Whether the value does not depend on the set: it contains no atom, directly or through a name."""
         return all(
             id(e) not in self.atoms and (not isinstance(e, ast.Ref) or e.head.text in self._fixed)
             for e in self._order(expr)

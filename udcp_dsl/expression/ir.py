@@ -1,8 +1,8 @@
 """The checked expression: a graph of few kinds of node, each with its value, its facts and its additive form.
 
-A `let` that is used twice is one node with two parents, so every walk goes over `postorder`, once a node and without
-recursion. `value` works on arrays of any one shape: values on many sets, or after one more label. `lower` gives the
-form of a node in a linear model, `pushes` what it needs of its operands for that, `grid` the values that it can take.
+A `let` that is used twice is one node with two parents, so every pass goes over `postorder`, which has each node once.
+`value` works on arrays of any common shape: values on many sets, or after one more label. `lower` gives the form of a
+node in a linear model, `pushes` in which directions that pushes its operands, `grid` the values that it can take.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def tolerance(k: float) -> float:
 class Node(ABC):
     span: Span
     K: int
-    given: ClassVar[tuple[object, ...] | None] = None  # of a value that is handed in by whoever evaluates: its key
+    given: ClassVar[tuple[object, ...] | None] = None  # the key of a value that the caller of `evaluate` passes in
 
     @property
     def children(self) -> tuple[Node, ...]:
@@ -57,14 +57,14 @@ class Node(ABC):
         return None
 
     def pushes(self, push: Push, operands: Sequence[Interval]) -> tuple[Push, ...]:
-        """Which sides of each operand rows must hold, for this node to be held where it is pushed."""
+        """The push of each operand: where rows must bound it, so that this node is bounded where it is pushed."""
         return (push,) * len(operands)
 
     def lower(self, model: Lowering, push: Push, *operands: Part) -> Affine:
         raise NotImplementedError
 
     def grid(self, *operands: Grid | None) -> Grid | None:
-        """The values that it can take, or None where that is not known; an indicator's, unless a node says more."""
+        """The values that it can take, or None if unknown; by default those of an indicator."""
         return Grid.of([0.0, 1.0])
 
 
@@ -121,14 +121,14 @@ class Table(Node):
 
     count: Leaf
     table: Floats
-    cap: float | None = None  # c, where it was written as min(..., c)
+    cap: float | None = None  # c, if it was written as min(..., c)
 
     @property
     def slope(self) -> float | None:
-        """What each further one adds, if that is always the same."""
+        """The slope of the table if it is linear, else None."""
         f = self.table
         step = as_number(f[-1] - f[0]) / max(1, len(f) - 1)
-        rows, line = with_rows(f), np.multiply.outer(with_rows(step), np.arange(len(f)))  # in place: there may be many
+        rows, line = with_rows(f), np.multiply.outer(with_rows(step), np.arange(len(f)))  # in place: it may be large
         line += rows[:, :1]
         off = np.abs(np.subtract(rows, line, out=line), out=line).max(axis=1)
         straight = off <= ROUNDING * np.maximum(np.abs(rows.max(axis=1)), np.abs(rows.min(axis=1)))
@@ -276,7 +276,7 @@ class Extremum(Node):
 
 @dataclass(frozen=True, eq=False)
 class AtLeast(Node):
-    """operand >= k, equal values included."""
+    """operand >= k; values within the tolerance are equal."""
 
     operand: Node
     k: float
@@ -293,7 +293,7 @@ class AtLeast(Node):
         if above == np.inf or below == -np.inf:
             return Affine(0.0 if above == np.inf else 1.0, {})
         holds = model.binary()
-        # Rows in units of the gap, so that a solver's tolerance is small beside it.
+        # Rows are scaled by the gap, so that a solver's tolerance is small relative to it.
         unit = 1.0 / (above - below)
         if Push.DOWN in push:
             model.at_most((part.form - below) * unit, holds * (unit * (part.hi - below)))
@@ -367,7 +367,7 @@ class Junction(Node):
         return (rules.conjunction if self.both else rules.disjunction)(operands, self.span)
 
     def additive(self, *operands: Additive | None) -> Additive | None:
-        """any(A) or any(B) is any of both; within(A) and within(B) is 1 - any of what is outside of either."""
+        """any(A) or any(B) = any(A | B); within(A) and within(B) = 1 - any(labels that are not in both)."""
         one = Additive.of_constant(1.0, self.K)
         turned = [one.plus(f.times(-1.0)) if self.both and f is not None else f for f in operands]
         members = [touched(f) for f in turned]
@@ -408,8 +408,8 @@ class If(Node):
         return (push.along(then.lo >= otherwise.hi, then.hi <= otherwise.lo), push, push)
 
     def lower(self, model: Lowering, push: Push, *operands: Part) -> Affine:
-        """k + c (e - k) + (1 - c) (f - k), with k between e and f where one lies above the other: then both products
-        go the same way with c, which may be held on one side alone."""
+        """k + c (e - k) + (1 - c) (f - k), with k between e and f if one is always above the other: then both products
+        move in the same direction with c, and c needs a bound on one side only."""
         condition, then, otherwise = operands
         k = 0.0
         if then.lo >= otherwise.hi or then.hi <= otherwise.lo:
@@ -422,7 +422,7 @@ class If(Node):
 
 
 def postorder(root: Node) -> list[Node]:
-    """Every node once, operands before what uses them."""
+    """Every node once, operands before the nodes that use them."""
     done: dict[int, Node] = {}
     stack: list[tuple[Node, bool]] = [(root, False)]
     while stack:
@@ -439,7 +439,7 @@ def postorder(root: Node) -> list[Node]:
 
 @dataclass(frozen=True, eq=False)
 class Expression:
-    """A checked expression with its nodes in order; atoms that are the same function are evaluated once."""
+    """A checked expression, with its nodes in postorder; atoms that are the same function are evaluated once."""
 
     root: Node
     nodes: tuple[Node, ...] = field(init=False)
@@ -460,5 +460,5 @@ class Expression:
 
 
 def summands(root: Node) -> Iterable[Node]:
-    """The terms that the loss pays, as written: those of the outermost sum, else the whole."""
+    """The terms of the outermost sum as written; the whole, if it is not a sum."""
     return root.terms if isinstance(root, Add) else (root,)

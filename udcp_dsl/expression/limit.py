@@ -1,4 +1,4 @@
-"""A limit of a spec: the mean of a set function over rows is to be at most a number.
+"""A limit of a spec: the mean of a set function over rows must be at most a number.
 
 With a multiplier nu_j >= 0 for each limit, the Lagrangian of the costs is L(S) + sum of nu_j E_j(S).
 """
@@ -46,7 +46,7 @@ class Limit:
         return prove(self.expression, self.labels)[id(self.expression.root)]
 
     def inside(self, truth: Indices, inputs: RowInputs | None = None) -> Bools:
-        """Whether each of these labels counts against it on its own: the set of it alone is above the empty set."""
+        """Whether each label counts against the limit: EXPR is higher on {label} than on the empty set."""
         by_row = any(isinstance(node, InputNode | RowLeaf) for node in self.expression.nodes)
         labels, rows = (truth, np.arange(len(truth))) if by_row else np.unique(truth, return_inverse=True)
         inputs = inputs if by_row else None

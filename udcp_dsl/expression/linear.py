@@ -1,8 +1,8 @@
-"""A mixed-integer linear model as plain data, and what atoms and operators build it with.
+"""A mixed-integer linear model as plain data, and the tools with which atoms and operators build it.
 
-Label y is the binary variable y, the first K of all. An expression lowers to an `Affine` of the variables. At every S
-the *true* assignment of the further variables satisfies all rows and gives each expression its value; other
-assignments may lie on the side to which nothing pushes: `Push` says which side that is.
+The first K variables are binary and say which labels are in the set. An expression lowers to an `Affine` form of the
+variables. At every S the *true* assignment of the further variables satisfies all rows and gives each expression its
+value; other assignments may deviate from it, but only to the side to which nothing pushes (see `Push`).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from udcp_dsl.expression.attainable import Grid
 
 
-# Values nearer to each other than this, relative to the range, cannot be told apart by a solver's rows.
+# A solver's rows cannot separate values that are closer than this, relative to the range.
 _CLOSEST = 1e-6
 
 
 class LoweringError(OracleError):
-    """A subexpression that no linear model of ours expresses exactly."""
+    """A subexpression has no exact linear form."""
 
     def __init__(self, span: Span, why: str) -> None:
         super().__init__(f"{span}: {span.line!r} has no exact linear form: {why}")
@@ -36,11 +36,11 @@ class LoweringError(OracleError):
 
 
 class NoLinearForm(Exception):
-    """Raised by an atom in place of its linear form, with the reason: a gap that is declared, not found out."""
+    """Raised by an atom that has no linear form, with the reason."""
 
 
 class Push(Flag):
-    """How the objective moves an expression: DOWN, so that rows must hold it up; UP, so that they must hold it down."""
+    """Where the objective pushes an expression: DOWN, so rows must bound it from below; UP, so they must from above."""
 
     DOWN = 1
     UP = 2
@@ -48,7 +48,7 @@ class Push(Flag):
     BOTH = 3
 
     def times(self, factor: float) -> Push:
-        """What a multiple does to its operand."""
+        """The push of the operand of factor * e, from the push of the product."""
         if factor > 0:
             return self
         return self.turned if factor < 0 else Push.NONE
@@ -58,7 +58,7 @@ class Push(Flag):
         return (Push.UP if Push.DOWN in self else Push.NONE) | (Push.DOWN if Push.UP in self else Push.NONE)
 
     def along(self, rising: bool, falling: bool) -> Push:
-        """What a function does to its argument: one that goes both ways needs it exactly, a constant not at all."""
+        """The push of a function's argument: BOTH if the function is not monotone, NONE if it is constant."""
         if rising and falling:
             return Push.NONE
         return self if rising else self.turned if falling else Push.BOTH if self else Push.NONE
@@ -84,7 +84,7 @@ class Affine:
 
 
 def total(parts: Iterable[Affine]) -> Affine:
-    """The sum of many."""
+    """The sum of several forms."""
     constant, terms = 0.0, dict[int, float]()
     for part in parts:
         constant += part.constant
@@ -95,7 +95,7 @@ def total(parts: Iterable[Affine]) -> Affine:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A lowered operand: its form, the interval of its values, and (below a comparison) what values there are."""
+    """A lowered operand: its form, the interval of its values, and (if the loss compares) its possible values."""
 
     form: Affine
     lo: float
@@ -107,7 +107,7 @@ class Part:
         return not self.form.terms
 
     def around(self, cut: float, span: Span) -> tuple[float, float]:
-        """The values next to the cut, infinite where there is none; LoweringError where that cannot be said."""
+        """The nearest values below and above the cut, infinite if there is none; LoweringError if unknown."""
         if self.grid is None:
             raise LoweringError(span, "it compares sums of too many kinds; round the numbers to at most 6 decimals")
         found = self.grid.around(cut)
@@ -125,7 +125,7 @@ class Part:
 class LinearModel:
     """Minimise constant + objective @ v, where lower <= v <= upper, row_lower <= A v <= row_upper, some v integer.
 
-    A is held by rows: row i has `coefficients[starts[i]:starts[i + 1]]` in the columns `columns[...]`. The first K
+    A is stored by rows: row i has `coefficients[starts[i]:starts[i + 1]]` in the columns `columns[...]`. The first K
     variables say which labels are in the set.
     """
 
@@ -151,14 +151,14 @@ class LinearModel:
 
     @property
     def size(self) -> dict[str, int]:
-        """How large it is, as solvers count."""
+        """The size of the model, as solvers report it."""
         whole = int(self.integer.sum())
         rest = self.variables - whole
         return {"binaries": whole, "continuous": rest, "rows": self.rows, "nonzeros": len(self.columns)}
 
     @property
     def names(self) -> list[str]:
-        """x0, x1, ... for labels and z0, z1, ... for the rest, of one width: sorting by name keeps the order."""
+        """x0, x1, ... for labels and z0, z1, ... for the rest, padded to one width: sorting by name keeps the order."""
         wide = len(str(self.variables))
         labels = [f"x{y:0{wide}d}" for y in range(self.K)]
         return labels + [f"z{j:0{wide}d}" for j in range(self.variables - self.K)]
@@ -231,7 +231,7 @@ class Lowering:
         self._rows.append((row.terms, -row.constant, -row.constant))
 
     def named(self, form: Affine, lo: float, hi: float, *, longest: int = 8) -> Affine:
-        """The form itself where it is short, else a variable equal to it: keeps recurrences sparse."""
+        """The form itself if it is short, else a new variable equal to it; this keeps recurrences sparse."""
         if len(form.terms) <= longest:
             return form
         variable = self.continuous(lo, hi)
@@ -241,7 +241,7 @@ class Lowering:
     # Forms that several atoms share
 
     def touches(self, members: Ints, push: Push) -> Affine:
-        """1 if the set touches `members`: x_y <= g for each y (their sum in a row would be weaker); g <= their sum."""
+        """1 if the set touches `members`: x_y <= g for each y (one row for their sum is weaker); g <= their sum."""
         if len(members) <= 1:
             return self.label(members[0]) if len(members) else Affine(0.0, {})
         key = members.tobytes()
@@ -276,9 +276,9 @@ class Lowering:
     def best_of_worst(self, losses: Floats, push: Push) -> Affine:
         """min over columns a of max over y in S of losses[y, a]; 0 on the empty set.
 
-        From below by one row a label, t >= sum of losses[y, a] w_a where y is in S and w picks a column: K rows, where
-        a row for each level of the losses would be tighter and, measured, ten times slower. From above, t is at most
-        the largest of each column.
+        Lower bound: one row per label, t >= sum of losses[y, a] w_a if y is in S, where w picks a column. (One row per
+        level of the losses would be tighter but, as measured, ten times slower.) Upper bound: t is at most the largest
+        loss of the set in each column.
         """
         low = min(0.0, float(losses.min()))
         high = max(0.0, float(losses.max(axis=0).min()))
@@ -313,7 +313,7 @@ class Lowering:
         return v
 
     def all_of(self, indicators: Sequence[Affine], push: Push) -> Affine:
-        """1 if all indicators are."""
+        """1 if all indicators are 1."""
         if len(indicators) == 1:
             return indicators[0]
         whole = self.continuous(0.0, 1.0)
@@ -325,7 +325,7 @@ class Lowering:
         return whole
 
     def maximum(self, parts: Sequence[Part], push: Push) -> Affine:
-        """The largest of several forms; from above it is at most the one that a binary picks."""
+        """The largest of several forms; the upper bound is the form that a binary variable picks."""
         least = max(part.lo for part in parts)
         live = [part for part in parts if part.hi > least or part.lo == least]
         if len(live) == 1:
@@ -343,10 +343,10 @@ class Lowering:
         return v
 
     def broken_line(self, f: Floats, count: Affine, push: Push) -> Affine:
-        """f(count), linear between its kinks: f(0) + sum of slope * filled, the pieces filled one after the other.
+        """f(count), linear between its kinks: f(0) + sum of slope * filled, where pieces are filled in order.
 
-        A binary between two pieces makes the first full before the second begins. Where f bends the way it is pushed
-        (upwards under DOWN), it would be cheaper to fill them in order anyway, and none is needed.
+        A binary between two pieces forces the first to be full before the second starts. At a kink that is convex under
+        DOWN, or concave under UP, filling in order is cheapest anyway, and no binary is needed.
         """
         steps = np.diff(f)
         bends = np.diff(steps)

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 __all__ = ["LinearModel", "LoweringError", "check_linear", "grids", "lower"]
 
-# With so few labels the values of an expression are found by looking at all sets.
+# Up to this many labels, the values of an expression are found by evaluating all sets.
 _FEW = 12
 
 
 def lower(loss: Loss) -> LinearModel:
-    """The linear model of a loss; LoweringError names a subexpression that has none.
+    """The linear model of a loss; LoweringError names a subexpression without a linear form.
 
     >>> import udcp_dsl as udcp
     >>> model = lower(udcp.loads("labels 0..3  category C { 0..2 }  loss l = size + 5 * any(C)"))
@@ -39,14 +39,14 @@ def lower(loss: Loss) -> LinearModel:
 
 
 def check_linear(loss: Loss) -> None:
-    """Raise the LoweringError that `lower` would; atoms that always have a linear form are not lowered to say so."""
+    """Raise the LoweringError that `lower` would, but do not lower atoms that always have a linear form."""
     _lowered(loss, Lowering(loss.K), outline=True)
 
 
 def _lowered(loss: Loss, model: Lowering, *, outline: bool = False) -> Affine:
-    """The loss in terms of the model's variables; in an outline one variable stands in for an atom that declines never.
+    """The loss in terms of the model's variables. With `outline`, a variable replaces each atom that is always linear.
 
-    Whether an operator has a linear form rests on the intervals and values of its operands, not on their forms.
+    Whether an operator has a linear form depends on the intervals and values of its operands, not on their forms.
     """
     expression = loss.expression
     interval = {id(node): loss.facts_of(node).interval for node in expression.nodes}
@@ -83,7 +83,7 @@ def _lowered(loss: Loss, model: Lowering, *, outline: bool = False) -> Affine:
 
 
 def grids(expression: Expression) -> dict[int, Grid | None]:
-    """The values that every node can take, by `id`, from those of the atoms up."""
+    """The values that every node can take, by `id`, computed from those of the atoms."""
     found: dict[int, Grid | None] = {}
     for node in expression.nodes:
         found[id(node)] = node.grid(*(found[id(child)] for child in node.children))

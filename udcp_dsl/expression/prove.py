@@ -22,15 +22,15 @@ from udcp_dsl.expression.rows.ends import ends_on, has_row_numbers
 from udcp_dsl.expression.values import node_values
 from udcp_dsl.per_row import larger, smaller
 
-# What rounding may add to the four values that a square of sets compares, relative to the terms that cancel in them.
+# Rounding error of the four values f(S+i), f(S+j), f(S+i+j), f(S) together, relative to the terms that cancel in them.
 _ROUNDING = 4 * 2.0**-52
 _CANCELS = "terms so large may cancel that rounding changes what is left of them"
-# All subsets of this many labels are tried; of fewer where there are many labels in all.
+# All subsets of this many labels are tried: of _PROBED, or of _PROBED_OF_MANY if there are more than _MANY in all.
 _PROBED, _PROBED_OF_MANY, _MANY = 10, 7, 200
 
 
 def additive_forms(expression: Expression) -> dict[int, Additive | None]:
-    """The additive form of every node, by `id`, where it has one."""
+    """The additive form of every node, by `id`; None if it has none."""
     forms: dict[int, Additive | None] = {}
     for node in expression.nodes:
         forms[id(node)] = node.additive(*(forms[id(part)] for part in node.children))
@@ -38,16 +38,16 @@ def additive_forms(expression: Expression) -> dict[int, Additive | None]:
 
 
 def prove(expression: Expression, labels: Sequence[str], *, refute: bool = True) -> dict[int, Facts]:
-    """The facts of every node, by `id`; of numbers that come with each row, for all of them.
+    """The facts of every node, by `id`.
 
-    Nothing is refuted there: a refutation is of one row.
+    If numbers come with each row, facts hold for all rows, and none is refuted, because a refutation is of one row.
     """
     by_row = has_row_numbers(expression)
     ends = _ends(expression, by_row)
     forms = additive_forms(expression)
     known: dict[int, Facts] = {}
     blames: dict[int, Span] = {}
-    rounded: set[int] = set()  # nodes whose values are not those of their form
+    rounded: set[int] = set()  # nodes whose values differ from their additive form by rounding
     for node in expression.nodes:
         parts = node.children
         blames[id(node)] = next((blames[id(part)] for part in parts if forms[id(part)] is None), node.span)
@@ -64,7 +64,7 @@ def prove(expression: Expression, labels: Sequence[str], *, refute: bool = True)
 
 
 def _ends(expression: Expression, by_row: bool) -> dict[int, tuple[Interval, Interval]]:
-    """What every node is, by `id`, on the empty set and on that of all labels."""
+    """The interval of every node, by `id`, on the empty set and on the set of all labels."""
     mask = np.zeros((2, expression.root.K), dtype=bool)
     mask[1] = True
     if by_row:
@@ -76,7 +76,7 @@ def _ends(expression: Expression, by_row: bool) -> dict[int, tuple[Interval, Int
 
 
 def _cancels(node: Node, known: dict[int, Facts]) -> bool:
-    """Whether rounding shows in a sum where its terms cancel, as in sum(c) - 1e16 * any(C) with a cost of 1e16."""
+    """Whether rounding is visible in a sum whose terms cancel, as in sum(c) - 1e16 * any(C) with a cost of 1e16."""
     if not isinstance(node, Add):
         return False
     ends = [known[id(part)].interval for part in node.children]
@@ -85,13 +85,13 @@ def _cancels(node: Node, known: dict[int, Facts]) -> bool:
 
 
 def _doubted(rules: Rules, span: Span) -> Rules:
-    """A rounded sum of what rises still rises, and one of functions of size is one; four values no longer compare."""
+    """Drop the facts that compare four values. Rounding spares the others: a sum of monotone terms stays monotone."""
     lost = unknown(_CANCELS, span)
     return Rules(rules.interval, {**rules.facts, **dict.fromkeys(("separable", "submodular", "supermodular"), lost)})
 
 
 def _refute(expression: Expression, known: dict[int, Facts], labels: Sequence[str]) -> dict[int, Facts]:
-    """Try to turn what is unknown into refuted, first with small sets, then with nearly full ones."""
+    """Try to refute unknown facts, first with small sets, then with nearly full ones."""
     K = expression.root.K
     probed = _probed(expression, _PROBED if K <= _MANY else _PROBED_OF_MANY)
     m = len(probed)
@@ -118,7 +118,7 @@ def _refute(expression: Expression, known: dict[int, Facts], labels: Sequence[st
 
 
 def _probed(expression: Expression, most: int) -> Ints:
-    """The labels that the atoms find telling, taken in turns, then the first of the rest."""
+    """The labels to probe: those that the atoms suggest, taken in turns, then the first of the rest."""
     K = expression.root.K
     turns = zip_longest(*(atom.probes() for atom in expression.atoms.values()))
     wanted = [y for turn in turns for y in turn if y is not None]
@@ -152,20 +152,20 @@ Hit = tuple[tuple[int, ...], str]
 
 @cache
 def _sizes(m: int) -> Ints:
-    """How many of m labels each set has; sets are bit patterns."""
+    """The size of each subset of m labels; sets are bit patterns."""
     return np.array([s.bit_count() for s in range(1 << m)], dtype=np.int64)
 
 
 @cache
 def _without(m: int, many: int) -> tuple[Ints, Ints]:
-    """For each choice of so many of m labels: their bits, and all sets that hold none of them."""
+    """For each choice of `many` of m labels: their bits, and all sets that contain none of them."""
     bits = np.array([[1 << y for y in choice] for choice in combinations(range(m), many)], dtype=np.int64)
     every = np.arange(1 << m)
     return bits, np.array([every[every & chosen.sum() == 0] for chosen in bits], dtype=np.int64)
 
 
 def _smallest(bad: Bools, sets: Ints, m: int) -> tuple[int, int] | None:
-    """Of bad sets, a row for each choice, the first with fewest labels: its row, and the set."""
+    """The bad set with the fewest labels and its row, if any; `bad` and `sets` have one row per choice of labels."""
     if not bad.any():
         return None
     rank = np.where(bad, _sizes(m)[sets] << m | sets, np.iinfo(np.int64).max).min(axis=1)
@@ -191,7 +191,7 @@ def _steps(sign: int) -> Callable[[Floats, int, float], Hit | None]:
 
 
 def _squares(kinds: tuple[int, ...]) -> Callable[[Floats, int, float], Hit | None]:
-    """f(S+i) + f(S+j) against f(S+i+j) + f(S): a sign of each kind in `kinds` is a violation."""
+    """Compare f(S+i) + f(S+j) with f(S+i+j) + f(S); a difference whose sign is in `kinds` is a violation."""
 
     def search(f: Floats, m: int, slack: float) -> Hit | None:
         if m < 2:
@@ -220,7 +220,7 @@ def _unequal(f: Floats, m: int, slack: float) -> Hit | None:
     return None
 
 
-# What would show that a fact does not hold. Laminar losses are submodular, so what is not is not laminar either.
+# The search that refutes each fact. A laminar loss is submodular, so one that is not submodular is not laminar.
 _VIOLATIONS: dict[str, Callable[[Floats, int, float], Hit | None]] = {
     "nonnegative": _negative,
     "monotone": _steps(+1),

@@ -1,6 +1,6 @@
 """The cost of many sets at once, and of a set extended by one label.
 
-Each evaluates the atoms in its own way and then the expression over the resulting arrays, of any shape.
+Both evaluate the atoms first, each in its own way, and then the expression on the resulting arrays, of any shape.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from udcp_dsl.expression.domain import Bools, Floats, Ints
 from udcp_dsl.expression.ir import Expression
 from udcp_dsl.expression.rows.nodes import Given, InputNode, RowLeaf
 
-# Sets are evaluated in blocks of about this many entries, which stay in the cache whatever n is. Not fewer: threads
-# that do this beside each other wait for the interpreter at each step of each block, and take twice as long.
+# Sets are evaluated in blocks of about this many entries, which fit into the cache whatever n is. With smaller blocks,
+# parallel threads wait for the interpreter lock at each step of each block, and take twice as long.
 _BLOCK = 1 << 19
 
 
 def node_values(expression: Expression, mask: Bools, inputs: Given | None = None) -> dict[int, Floats]:
-    """The value of every node (by `id`) on each set, each with its row of the inputs; constants may be scalars."""
+    """The value of every node (by `id`) on each set, with the inputs of the same row; constants may be scalars."""
     return _node_values(expression, Sets(mask), inputs)
 
 
@@ -33,7 +33,7 @@ def _node_values(expression: Expression, sets: Sets, inputs: Given | None = None
 
 
 def batch(expression: Expression, sets: Sets, inputs: Given | None = None) -> Floats:
-    """The value of the whole on each of the sets, each with its row of the inputs."""
+    """The value of the expression on each set, (n,), with the inputs of the same row."""
     n, K = sets.mask.shape
     values = [np.empty(0)]
     rows = max(1, _BLOCK // K)
@@ -46,7 +46,7 @@ def batch(expression: Expression, sets: Sets, inputs: Given | None = None) -> Fl
 
 
 class Increments:
-    """One growing set for each of n instances, and what each further label would make it cost.
+    """One growing set for each of n rows, and its cost after any one further label.
 
     >>> import udcp_dsl as udcp
     >>> grow = udcp.loads("labels {a, b, c}  loss l = size ^ 2").increments(1)
@@ -66,7 +66,7 @@ class Increments:
 
     @property
     def value(self) -> Floats:
-        """L(S) for each instance, (n,)."""
+        """L(S) for each row, (n,)."""
         return np.broadcast_to(self.nodes_now()[id(self._expression.root)], len(self.mask))
 
     def nodes_now(self) -> dict[int, Floats]:
@@ -82,7 +82,7 @@ class Increments:
         return self._expression.evaluate({key: state.after() for key, state in self._states.items()})
 
     def push(self, y: Ints | list[int]) -> None:
-        """Add label y[i] to the set of instance i; a label that is in it already is refused."""
+        """Add label y[i] to the set of row i; InputError if the set has this label already."""
         y = np.asarray(y)
         held = self._held
         n, K = held.mask.shape

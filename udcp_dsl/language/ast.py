@@ -1,7 +1,7 @@
-"""The spec as it was written: declarations and expressions, each with its span.
+"""The syntax tree of a spec: declarations and expressions, each with its span.
 
-Nothing is resolved here: a name is a name. Spans do not take part in equality, so that two trees are
-equal when they say the same thing, wherever they stand.
+Names are not resolved here. Spans do not take part in equality, so two trees are equal if they say the same,
+wherever they are in the text.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from udcp_dsl.diagnostics import Span
 
 @dataclass(frozen=True)
 class Syntax:
-    """What was written, and where; the span is a keyword, as it follows the fields of each kind."""
+    """A node of the tree. `span` is keyword-only, because it comes after the fields of the subclass."""
 
     span: Span = field(compare=False, repr=False, kw_only=True)
 
@@ -42,7 +42,7 @@ class Signed(Syntax):
 
 @dataclass(frozen=True)
 class File(Syntax):
-    """`from "path"`, with the clauses that say which part of it is meant."""
+    """`from "path"`, with the clauses that select a part of the file."""
 
     path: str
     column: Name | None = None
@@ -87,7 +87,7 @@ class SetLiteral(Syntax):
 
 @dataclass(frozen=True)
 class Call(Syntax):
-    """An atom or function by name: `size`, `sum(c)`, `max(e, f)`, `sqrt(e)`; no parentheses, no `arguments`."""
+    """An atom or function by name: `size`, `sum(c)`, `max(e, f)`, `sqrt(e)`; no parentheses: `arguments` is None."""
 
     name: str
     arguments: tuple[Expr | SetLiteral, ...] | None
@@ -264,7 +264,7 @@ class Input(Syntax):
 
 @dataclass(frozen=True)
 class Limit(Syntax):
-    """`limit slots: any(surgical) <= 0.10`; the body is all that follows the colon, whatever its form."""
+    """`limit slots: any(surgical) <= 0.10`; the body is the whole expression after the colon, of any form."""
 
     name: Name
     body: Expr
@@ -292,14 +292,14 @@ Declaration = (
 
 @dataclass(frozen=True)
 class Spec(Syntax):
-    """The statements that parse, and the names that the others would have declared (`labels` for the labels)."""
+    """The declarations that parse; `unread`: names that other statements may declare (`labels` for the labels)."""
 
     declarations: tuple[Declaration, ...]
     unread: frozenset[str] = frozenset()
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
-    """The operands of an operator, or the arguments of a call that are expressions by their form."""
+    """The operands of an operator, or the arguments of a call except set literals."""
     match expr:
         case Call():
             return tuple(e for e in expr.arguments or () if not isinstance(e, SetLiteral))

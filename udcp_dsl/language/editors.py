@@ -1,7 +1,7 @@
-"""The editors' grammars, made of the words of the language: TextMate for VS Code, a syntax file for Vim and Neovim.
+"""Grammars for editors, made of the words of the language: TextMate for VS Code, a syntax file for Vim and Neovim.
 
-`python -m udcp_dsl.language.editors` writes them anew into editors/. Between braces stand labels, nodes and categories,
-whatever they are called; behind a dot stands a part of a reference.
+`python -m udcp_dsl.language.editors` rewrites them in editors/. Words between braces are labels, nodes or categories,
+even if they are also keywords; a word after a dot is a part of a reference.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 from udcp_dsl.language.scan import STATEMENTS
 from udcp_dsl.language.words import CALLED, KEYWORDS
 
-# Words that join the parts of an expression, as operators do.
+# Words that are operators of an expression.
 OPERATOR_WORDS = ("and", "or", "not", "if", "then", "else")
 CLAUSE_WORDS = tuple(sorted(KEYWORDS.difference(STATEMENTS, OPERATOR_WORDS)))
 NUMBER = r"(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
-# Behind a dot: a part of a reference, and the node in node(n).
+# After a dot: a part of a reference, and the node in node(n).
 PART = r"(?<=\.)(?:(?:node|level)\s*\(\s*)?[^\W\d]\w*"
 COLUMNS = r"[^\W\d]\w*(?:\s*,\s*[^\W\d]\w*)*"
 _BEFORE, _AFTER = r"(?<![\w.])", r"(?!\w)"
@@ -108,7 +108,7 @@ let b:current_syntax = "loss"
 
 
 def files() -> dict[str, str]:
-    """The files that are made, by their path below editors/."""
+    """The contents of the generated files, by their path below editors/."""
     return {
         "vscode/syntaxes/loss.tmLanguage.json": json.dumps(textmate(), indent=2, ensure_ascii=False) + "\n",
         "neovim/syntax/loss.vim": vim(),

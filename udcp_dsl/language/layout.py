@@ -1,8 +1,8 @@
-"""Canonical text with the comments of its source, and the blank lines between its groups.
+"""Format a spec: canonical text with the comments of the source and the blank lines between its groups.
 
-A comment on a line of its own stays above what it stood above; one behind something stays behind it, and those on
-lines in a row are aligned. Lists and sums that hold comments, or were written on several lines, keep their lines. A
-comment inside a head, a clause or a term has no line to stand on there, and goes above it.
+A comment on a line of its own stays above the same item. A trailing comment stays behind its item; those of consecutive
+lines are aligned. Lists and sums that contain comments, or were written on several lines, keep their lines. A comment
+inside a head, a clause or a term moves to a line above it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from udcp_dsl.language.unparse import (
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _BLANK = re.compile(r"[ \t\f\ufeff]*")
-_ALIGNED = 64  # comments behind longer lines than this are not aligned with the others
+_ALIGNED = 64  # trailing comments of longer lines are not aligned with the others
 
 
 def formatted(source: Source, spec: ast.Spec) -> str:
-    """The text of a spec that parses without fault, which parses to the same tree.
+    """Format a spec without syntax errors; the result parses to the same tree.
 
     >>> from udcp_dsl.language.parse import parse
     >>> source = Source("a.loss", "labels {a,b} # two\\n\\n\\n# why\\nloss l=(size)")
@@ -54,25 +54,25 @@ class _Comment:
     line: int
     column: int
     own_line: bool
-    after_blank: bool  # a blank line stands before it
+    after_blank: bool  # a blank line precedes it
 
     def continues(self, other: _Comment) -> bool:
-        """Whether it is a further line of a comment that stands behind something."""
+        """Whether it continues the trailing comment `other`, on the next line and in the same column."""
         return self.own_line and (self.line, self.column) == (other.line + 1, other.column)
 
 
 @dataclass
 class _Line:
-    """A line of the result, and the comments behind it; the second and further ones have lines of their own below."""
+    """A line of the result with its trailing comments; all but the first get lines of their own below."""
 
     code: str
     behind: list[_Comment] = field(default_factory=list)
-    opens: bool = False  # what follows it is part of it
+    opens: bool = False  # the next lines are part of it
 
 
 @dataclass
 class _Attached:
-    """The comments of some parts in a row: behind the opening, above and behind each part, and above the end."""
+    """The comments of consecutive parts: behind the opening, above and behind each part, and above the end."""
 
     opening: list[_Comment]
     above: list[list[_Comment]]
@@ -81,7 +81,7 @@ class _Attached:
 
 
 class _Tokens:
-    """The tokens of a statement, by their place."""
+    """The tokens of a statement, looked up by offset."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self.start, self.end = tokens[0].start, tokens[-1].end
@@ -89,17 +89,17 @@ class _Tokens:
         self._starts = [token.start for token in tokens]
 
     def span(self, entry: Entry) -> tuple[int, int]:
-        """Of an entry of a list, from its key on."""
+        """Start and end of a list entry, key included."""
         if isinstance(entry, ast.Signed):  # the number of `default: 0`
             return self.all[bisect.bisect_left(self._starts, entry.span.start) - 2].start, entry.span.end
         return entry.span.start, entry.span.end
 
     def before(self, offset: int) -> int:
-        """Where the token before the one at an offset starts."""
+        """Start of the token before the one at `offset`."""
         return self._starts[bisect.bisect_left(self._starts, offset) - 1]
 
     def brace(self, offset: int) -> int:
-        """Behind the first opening brace from an offset on."""
+        """End of the first opening brace at or after `offset`."""
         at = bisect.bisect_left(self._starts, offset)
         while self.all[at].text != "{":
             at += 1
@@ -137,12 +137,12 @@ class _Layout:
         return self._comments[bisect.bisect_left(self._places, start) : bisect.bisect_left(self._places, end)]
 
     def _attach(self, found: Iterable[_Comment], parts: Sequence[tuple[int, int]]) -> _Attached:
-        """To which of the parts (from, to), in the order of the source, each comment belongs."""
+        """Assign each comment to one of the parts, which are (start, end) in the order of the source."""
         attached = _Attached([], [[] for _ in parts], [[] for _ in parts], [])
         starts = [start for start, _ in parts]
-        put: list[_Comment] = attached.last  # where the comment before went
+        put: list[_Comment] = attached.last  # where the previous comment went
         for comment in found:
-            i = bisect.bisect_right(starts, comment.start) - 1  # the part before it, or around it
+            i = bisect.bisect_right(starts, comment.start) - 1  # the part that precedes or contains it
             behind = put and put is not attached.last and not any(put is above for above in attached.above)
             if i >= 0 and comment.start < parts[i][1]:
                 put = attached.above[i]
@@ -181,11 +181,11 @@ class _Layout:
             lines.append(_Line(margin + comment.text))
 
     def _statement(self, x: ast.Declaration, tokens: _Tokens) -> tuple[list[_Line], list[_Comment]]:
-        """The lines of a statement, and the comments of its head or its clauses, for which it has no line."""
+        """The lines of a statement, and the comments inside its head or clauses, which go above it."""
         start, end = tokens.start, tokens.end
         if isinstance(x, ast.Let | ast.LossDecl):
             unit = isinstance(x, ast.LossDecl) and x.unit is not None
-            body = tokens.all[4 if unit else 2].end  # behind `loss l =` or `loss l in hours =`
+            body = tokens.all[4 if unit else 2].end  # the end of `loss l =` or `loss l in hours =`
             return self._definition(x, tokens, body), self._between(start, body)
         if entries(x) and tokens.all[-1].text == "}":
             opening = tokens.brace(start)
@@ -208,12 +208,12 @@ class _Layout:
             operator = tokens.before(spans[i][0]) if has_word else spans[i][0]
             self._add_part(lines, attached.above[i], operator, INDENT)
             lines.append(_Line(text, attached.behind[i]))
-        # Comments before the parentheses that close the whole of it.
+        # Comments before the closing parentheses of the whole body.
         lines[-1].behind += attached.last
         return lines
 
     def _add_part(self, lines: list[_Line], above: list[_Comment], start: int, margin: str) -> None:
-        """The comments above a part, and the blank line before it, but for right behind the opening."""
+        """Add the comments above a part and the blank line before it, except directly after the opening."""
         inner = [c for c in above if c.start > start]
         before = [c for c in above if c.start <= start]
         first = len(lines) == 1
@@ -229,7 +229,7 @@ class _Layout:
     # Lists
 
     def _is_kept(self, inside: Sequence[Entry], tokens: _Tokens, opening: int, end: int) -> bool:
-        """Whether the lines of a list are those of the source: it begins on a new one, or has comments or groups."""
+        """Whether a list keeps the lines of the source: it starts on a new line, or has comments or blank lines."""
         first = min(tokens.span(entry)[0] for entry in (inside[0], inside[-1]))
         if self._line(opening) < self._line(first) or self._between(opening, end):
             return True
@@ -243,7 +243,7 @@ class _Layout:
     def _list(
         self, head: str, inside: Sequence[Entry], tokens: _Tokens, opening: int, end: int, margin: str
     ) -> list[_Line]:
-        """`head {`, the entries on the lines of the source, and `}`; from behind the brace to behind the other."""
+        """`head {`, the entries on the lines of the source, and `}`. `opening` and `end` are where its braces end."""
         spans = [tokens.span(entry) for entry in inside]
         order = sorted(range(len(inside)), key=lambda i: spans[i])
         braces = [tokens.brace(e.name.span.end) if isinstance(e, ast.Branch | ast.Member) else None for e in inside]
@@ -254,7 +254,7 @@ class _Layout:
         place = {i: at for at, i in enumerate(order)}
         lines = [_Line(f"{head} {{", attached.opening, True)]
         inner = margin + INDENT
-        joins = False  # whether the next entry may stand on the same line
+        joins = False  # whether the next entry may go on the same line
         for i, entry in enumerate(inside):
             start, stop = spans[i]
             above, behind = attached.above[place[i]], attached.behind[place[i]]
@@ -282,7 +282,7 @@ class _Layout:
         return [*lines, _Line(f"{margin}}}")]
 
     def _entry(self, entry: Entry, tokens: _Tokens, brace: int | None, end: int, margin: str) -> list[_Line]:
-        """The lines of an entry; the first is without its margin."""
+        """The lines of an entry; the first has no margin."""
         if isinstance(entry, ast.Branch | ast.Member) and brace is not None:
             inside = entries(entry)
             if self._is_kept(inside, tokens, brace, end):
@@ -296,7 +296,7 @@ def _add_blank(lines: list[_Line]) -> None:
 
 
 def _rendered(lines: list[_Line]) -> str:
-    """The lines with the comments behind them, aligned where lines in a row have some."""
+    """Join the lines and their trailing comments, which are aligned over consecutive lines that have some."""
     rows: list[str] = []
     at = 0
     while at < len(lines):

@@ -1,7 +1,7 @@
-"""Text to syntax tree: every statement of a file by itself, so that every syntax fault is found in one run.
+"""Parse a spec: text to syntax tree, one statement at a time, so that one run reports every syntax error.
 
-`scan` cuts the file, lark reads each statement by the grammar in `udcp_grammars`, a builder turns lark's trees into
-`ast` nodes, and `syntax_faults` puts into words why a statement does not parse. This module alone imports lark.
+`scan` splits the text into statements, lark parses each by the grammar in `udcp_grammars`, `_Builder` turns lark's
+trees into `ast` nodes, and `syntax_faults` explains why a statement does not parse. Only this module imports lark.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from udcp_dsl.language.syntax_faults import CLAUSES, Stop, explain
 from udcp_dsl.language.words import CALLED, RESERVED, WORD
 
 _LONGEST_RANGE = 1_000_000
-_LONGEST_RANGES = 2_000_000  # all of a spec together: each label of each is a string
-_MOST_PASSED_OVER = 20  # unknown functions, in one statement: each takes another parse
+_LONGEST_RANGES = 2_000_000  # over all ranges of a spec: each label becomes a string
+_MOST_PASSED_OVER = 20  # unknown functions per statement: each costs another parse
 _KEY = rf'"[^"\\]*(?:\\.[^"\\]*)*"|[{WORD}]+'
 _IN_LABEL_RUN = re.compile(_KEY)
 _IN_COST_RUN = re.compile(rf"({_KEY})\s*:\s*([^\s,]+)")
 
 _DATA = (".npy", ".npz", ".csv", ".parquet", ".arrow", ".feather", ".json", ".jsonl")
 
-# A spec is written by people; what is larger takes longer to check than anybody waits.
+# Largest spec file that is read; a larger one would take too long to check.
 _MOST_BYTES = 4_000_000
 
 
 def _near_path(name: str) -> str:
-    """What to do about a path that cannot be read: the spec of its folder whose name is nearest, or that is in it."""
+    """The hint for an unreadable path: a spec inside it if it is a folder, else the spec with the nearest name."""
     try:
         if Path(name).is_dir():
             inside = min((path for path in Path(name).iterdir() if path.suffix == ".loss"), default=None)
@@ -58,7 +58,7 @@ def _near_path(name: str) -> str:
 
 
 def read_source(path: str | os.PathLike[str]) -> Source:
-    """The text of a spec file; a byte-order mark at its start is skipped. Refuses what is not a UTF-8 text."""
+    """Read a spec file, without its byte-order mark; SpecError if it cannot be read or is not UTF-8 text."""
     name = os.fspath(path)
     if Path(path).suffix.lower() in _DATA and Path(path).is_file():
         message = f"{name} is data or a saved predictor, not a spec"
@@ -90,7 +90,7 @@ def read_source(path: str | os.PathLike[str]) -> Source:
 
 
 def parse(source: Source) -> tuple[ast.Spec, list[Diagnostic]]:
-    """The declarations that parse, in order, and every syntax fault of the source. Never raises.
+    """Return the declarations that parse, in order, and every syntax error of the source. Never raises.
 
     >>> spec, faults = parse(Source("example", "labels { a, b }  loss l = size +"))
     >>> [type(d).__name__ for d in spec.declarations], [f.message for f in faults]
@@ -112,8 +112,8 @@ def parse(source: Source) -> tuple[ast.Spec, list[Diagnostic]]:
         booleans.extend(builder.booleans)
         ranged = builder.ranged
         if ranged > _LONGEST_RANGES:
-            return ast.Spec((), frozenset(("labels",)), span=whole), faults  # nothing of it is worked out
-        # E113 is about what follows a whole statement; and an unknown function is one name that means nothing.
+            return ast.Spec((), frozenset(("labels",)), span=whole), faults  # compile none of it
+        # With E113 or E121 the declaration is kept: one is about what follows it, the other about one unknown function.
         strays = [fault.span.start for fault in builder.faults if fault.code == "E113"]
         unread |= builder.unknown_calls
         if declaration is not None and all(fault.code in ("E113", "E121") for fault in builder.faults):
@@ -129,9 +129,9 @@ def parse(source: Source) -> tuple[ast.Spec, list[Diagnostic]]:
 
 
 def _declaration(builder: _Builder, tokens: list[Token]) -> ast.Declaration | None:
-    """The declaration that the tokens write, if they do; faults go to the builder.
+    """Parse one statement; None if that fails. Errors go to `builder.faults`.
 
-    The arguments of an unknown function are passed over, so that what is wrong with the rest is found too.
+    The arguments of an unknown function are blanked out, so that errors in the rest are found too.
     """
     start = tokens[0].start
     text = builder.source.text[start : tokens[-1].end]
@@ -145,7 +145,7 @@ def _declaration(builder: _Builder, tokens: list[Token]) -> ast.Declaration | No
         stop = Stop(builder.source, tokens, index, offset, _expected_after(text[: offset - start]))
         fault = explain(stop)
         builder.faults.append(fault)
-        if fault.code == "E113" and index > 0:  # a whole statement, and after it something that is none
+        if fault.code == "E113" and index > 0:  # a complete statement, followed by something that is none
             tokens = tokens[:index]
             text = text[: tokens[-1].end - start]
         elif fault.code == "E121" and stop.found == "(" and len(builder.faults) < _MOST_PASSED_OVER:
@@ -159,7 +159,7 @@ def _declaration(builder: _Builder, tokens: list[Token]) -> ast.Declaration | No
 
 
 def _closing(tokens: list[Token], index: int) -> int:
-    """The bracket that closes the one at an index; brackets match, or there would be no parsing."""
+    """The index of the bracket that closes the one at `index`; `scan` has checked that brackets match."""
     depth = 0
     for i in range(index, len(tokens)):
         depth += (tokens[i].kind == "open") - (tokens[i].kind == "close")
@@ -169,14 +169,14 @@ def _closing(tokens: list[Token], index: int) -> int:
 
 
 def _expected_after(text: str) -> frozenset[str]:
-    """The terminals that may follow. (At the fault itself LALR has reduced some of them away.)"""
+    """The terminals that may follow the text. (The parser's own error lists fewer: LALR has reduced some away.)"""
     stopped = _parser().parse_interactive(text)
     stopped.exhaust_lexer()
     return frozenset(stopped.accepts())  # type: ignore[no-untyped-call]
 
 
 def expected_after(text: str) -> frozenset[str]:
-    """The terminals of the grammar that may follow the beginning of a statement; none where it has a fault itself.
+    """The terminals of the grammar that may follow the beginning of a statement; none if it has a syntax error.
 
     >>> sorted(expected_after("param k = 2"))
     ['$END', '_IN']
@@ -203,10 +203,10 @@ def _packaged(name: str) -> str:
 
 @functools.cache
 def _parser() -> lark.Lark:
-    """The parser of one statement, from its ready-made tables: making them takes longer than the rest of a check.
+    """The parser of one statement, from tables built in advance: building them takes longer than the rest of a check.
 
-    Tables of another grammar, or of another lark, are not used. A new atom needs no new ones: they are made with the
-    lists of words left open.
+    Tables of another grammar, or of another version of lark, are not used. A new atom needs no new tables: they have
+    placeholders for the lists of words.
     """
     tables = json.loads(_with_words(_packaged("loss.json"), WORD.replace("\\", r"\\")), object_hook=_with_integer_keys)
     if tables["made_from"] == _made_from():
@@ -219,7 +219,7 @@ def _build(grammar: str) -> lark.Lark:
 
 
 def _with_words(text: str, word: str) -> str:
-    """The grammar, or its tables, with the lists of words and the characters of a word filled in."""
+    """Fill the placeholders of the grammar or its tables: the lists of words, and the characters of a word."""
     lists = {"<called>": "|".join(CALLED), "<reserved>": "|".join(sorted(RESERVED)), "<word>": word}
     for open_list, content in lists.items():
         text = text.replace(open_list, content)
@@ -236,7 +236,7 @@ def _with_integer_keys(data: dict[str, Any]) -> dict[Any, Any]:
 
 
 def make_tables() -> str:
-    """The content of `loss.json`; `python -m udcp_dsl.language.parse` writes it anew after a change of the grammar."""
+    """The content of `loss.json`; run `python -m udcp_dsl.language.parse` to rewrite it when the grammar changes."""
     data, memo = _build(_packaged("loss.lark")).memo_serialize([TerminalDef, Rule])
     return json.dumps({"made_from": _made_from(), "data": data, "memo": memo}, separators=(",", ":")) + "\n"
 
@@ -245,11 +245,11 @@ def make_tables() -> str:
 
 
 class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
-    """Builds a statement from the leaves up, one method a rule; the children are lark's tokens and our nodes."""
+    """Builds a statement bottom-up, one method per grammar rule; children are tokens of lark and nodes of `ast`."""
 
     def __init__(self, source: Source, tokens: list[Token], ranged: int) -> None:
         super().__init__(visit_tokens=False)
-        self.ranged = ranged  # labels in all ranges of the spec up to here
+        self.ranged = ranged  # labels in all ranges of the spec so far
         self._ranged_before = ranged
         self.source = source
         self.faults: list[Diagnostic] = []
@@ -265,7 +265,7 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         return span
 
     def _span(self, children: list[Any]) -> Span:
-        """From the first child to the last one that is there."""
+        """The span from the first child to the last that is not None."""
         last = next(child for child in reversed(children) if child is not None)
         return self._span_of(children[0]).to(self._span_of(last))
 
@@ -284,7 +284,7 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         return ast.Name(_unquoted(str(token)), span=self._span_of(token))
 
     def _items(self, children: list[Any]) -> tuple[Any, ...]:
-        """The entries of a list; tokens become names, and the closing brace is dropped."""
+        """The entries of a list: tokens become names, the closing brace is dropped."""
         return tuple(item for child in children for item in self._items_of(child))
 
     def _items_of(self, child: Any) -> Iterator[Any]:
@@ -353,7 +353,7 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         return children[0], children[1]
 
     def distance(self, children: list[Any]) -> ast.Distance:
-        of = children[2] if isinstance(children[2], ast.Ref) else None  # `= path(h)` has no place for it
+        of = children[2] if isinstance(children[2], ast.Ref) else None  # `= path(h)` has no `of`
         return ast.Distance(self._name(children[1]), of, children[-1], span=self._span(children))
 
     def path(self, children: list[Any]) -> ast.Path:
@@ -399,7 +399,7 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
     # Labels, files, numbers
 
     def range(self, children: list[Any]) -> ast.Range:
-        # Ends of absurd length are cut, so that int() takes them; the fault is reported all the same.
+        # Very long ends are cut, because int() refuses them; the range is reported as too long in any case.
         first, last = (int(end[:20]) for end in children)
         span = self._span(children)
         if last - first >= _LONGEST_RANGE or any(len(end) > 18 for end in children):
@@ -484,7 +484,7 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         return ast.Call(str(children[0]), arguments, span=self._span(children))
 
     def parentheses(self, children: list[Any]) -> Any:
-        # The parentheses belong to what they enclose, so that a fault underlines them too.
+        # The span includes the parentheses, so that an error underlines them too.
         return dataclasses.replace(children[1], span=self._span(children))
 
     def if_(self, children: list[Any]) -> ast.If:
@@ -521,5 +521,5 @@ def _unquoted(name: str) -> str:
 
 
 def _cut(text: str, most: int = 60) -> str:
-    """A number as it is written, or its beginning: a message is read by people."""
+    """A number as written, for a message; only its beginning if it is long."""
     return text if len(text) <= most else f"{text[:most]}... ({len(text):,} digits)"

@@ -18,22 +18,22 @@ from udcp_dsl.diagnostics import Diagnostic, Edit, Fix, Source, Span
 from udcp_dsl.language.words import FOREIGN_QUOTES, RESERVED, WORD, is_name
 
 MOST_NESTED = 200
-# Longest spec, in words and signs: a longer one takes more than a few seconds to check. In lists of labels and costs,
-# which are read in runs, eight take as long as one elsewhere.
+# Longest spec, in tokens: a longer one takes more than a few seconds to check. In lists of labels and costs, which are
+# read in runs, eight tokens take as long as one elsewhere.
 _LONGEST, _IN_RUNS, _RUN = 50_000, frozenset((",", ":", "-")), 8
-_MOST_FAULTS = 20  # of single characters and strings, in one statement
+_MOST_FAULTS = 20  # errors of single characters and strings, per statement
 STATEMENTS = ("labels", "hierarchy", "costs", "distance", "category", "categories", "actions", "param", "input",
               "limit", "let", "loss")  # fmt: skip
 
 _CLOSING = {"{": "}", "(": ")", "[": "]"}
-# A statement's word after one of these is a column, level, family or part, not the start of a statement.
+# A statement keyword after one of these is a column, level, family or part, not the start of a statement.
 _NAMES_FOLLOW = frozenset(("column", "by", "levels", "of", ",", "."))
-# What follows the name in a declaration: `costs w {`, `costs w from`, `costs w of`, `let i =`, `input km in`.
+# What may follow the name in a declaration: `costs w {`, `costs w from`, `costs w of`, `let i =`, `input km in`.
 _BODIES_START = frozenset(("=", "{", "from", "of", "in", "per"))
-# An operand follows these words: a minus sign there is a sign, not a subtraction.
+# An operand follows these words, so a minus sign after them is a negation, not a subtraction.
 _OPERATOR_WORDS = frozenset(("and", "or", "not", "if", "then", "else"))
 
-# How other languages write it, and how this one does.
+# Signs of other languages, and what to write instead.
 _FOREIGN = {
     "**": "write '^' for a power",
     "&&": "write 'and'",
@@ -60,7 +60,7 @@ _FOREIGN = {
     "\u2013": "write '-', the hyphen of the keyboard",
     "\u2014": "write '-', the hyphen of the keyboard",
 }
-# Those that one sign or word of this language takes the place of, whatever stands around them.
+# Those that one sign or word of this language can replace, whatever is around them.
 _OWN_SIGNS = {
     "**": "^", "&&": "and", "||": "or", "=>": ">=", "=<": "<=", ":=": "=", "&": "and", "|": "or", "!": "not",
     "~": "not", ";": "", "\u2265": ">=", "\u2264": "<=", "\u00d7": "*", "\u00b7": "*", "\u00f7": "/",
@@ -109,9 +109,9 @@ class Statement:
 
 
 def scan(source: Source) -> list[Statement]:
-    """Cut a source into statements; what stands before the first word of a statement comes first, as one more."""
+    """Cut a source into statements; tokens before the first statement keyword come first, as one more."""
     tokens: list[Token] = []
-    faulty = set[int]()  # only marked: of a million strange characters few are reported
+    faulty = set[int]()  # positions of tokens: of a million strange characters, few are reported
     for match in _TOKEN.finditer(source.text):
         kind = match.lastgroup or ""
         if kind == "space":
@@ -125,7 +125,7 @@ def scan(source: Source) -> list[Statement]:
 
 
 def too_long(source: Source, statements: Iterable[Statement]) -> Diagnostic | None:
-    """What to say of a spec that is too long to be checked in a few seconds."""
+    """The error of a spec that is too long to be checked in a few seconds; None for others."""
     eighths, depth, before = 0, 0, 0
     for token in chain.from_iterable(statement.tokens for statement in statements):
         in_run = depth > 0 and (token.kind in ("word", "string") or token.text in _IN_RUNS)
@@ -143,7 +143,7 @@ def too_long(source: Source, statements: Iterable[Statement]) -> Diagnostic | No
 
 
 def comments(source: Source) -> list[Span]:
-    """Where the comments of a source are, in order."""
+    """The spans of the comments of a source, in order."""
     found: list[Span] = []
     for match in _TOKEN.finditer(source.text):
         if match.lastgroup == "space" and "#" in match[0]:
@@ -153,7 +153,7 @@ def comments(source: Source) -> list[Span]:
 
 
 def _fault_of(source: Source, token: Token) -> Diagnostic | None:
-    """What is wrong with one token by itself, if anything."""
+    """The error of a single token, if it has one."""
     kind, text = token.kind, token.text
     span = Span(source, token.start, token.end)
     if kind == "word":
@@ -188,7 +188,7 @@ def _stray(span: Span) -> Diagnostic:
 
 
 def _own_sign(span: Span) -> tuple[Fix, ...]:
-    """The sign of this language for one of another, apart from its neighbours where it is a word."""
+    """The fix that replaces a foreign sign; a word gets spaces around it."""
     own = _OWN_SIGNS.get(span.text)
     if own is None:
         return ()
@@ -199,13 +199,13 @@ def _own_sign(span: Span) -> tuple[Fix, ...]:
 
 
 def _character(character: str) -> str:
-    """A character as it is shown; by its number where it cannot be seen, or not on its own."""
+    """A character as messages show it: its code point if it is invisible or a combining mark."""
     alone = character.isprintable() and not unicodedata.category(character).startswith("M")
     return f"'{character}'" if alone else f"U+{ord(character):04X}"
 
 
 def _fault_of_word(source: Source, token: Token) -> Diagnostic | None:
-    """Why a word that is not ASCII is no name: `x²`, `٣`, `ﬁle`."""
+    """Why a non-ASCII word such as `x²`, `٣` or `ﬁle` is not a name; None if it is one."""
     text = token.text
     for place, character in enumerate(text, start=token.start):
         if not f"_{character}".isidentifier():
@@ -266,7 +266,7 @@ def _fault_of_string(source: Source, token: Token) -> Diagnostic | None:
 
 
 class _Cutter:
-    """Walks the tokens once, holding what is open: brackets, and the `if`, `not`, `-` and `^` whose operands follow."""
+    """Walks the tokens once and tracks what is open: brackets, and `if`, `not`, `-` and `^`, whose operands follow."""
 
     def __init__(self, source: Source, tokens: list[Token], faulty: Set[int]) -> None:
         self._source = source
@@ -301,7 +301,7 @@ class _Cutter:
             yield self._finish(len(self._tokens))
 
     def _fault_of_label(self, i: int) -> Diagnostic | None:
-        """`{ Tax & VAT, b }`: a sign of other languages where labels stand belongs to one, and is no operator."""
+        """`{ Tax & VAT, b }`: between braces, a sign of another language is part of a label, not an operator."""
         tokens = self._tokens
         if tokens[i].kind != "foreign" or not self._open or self._open[-1].text != "{":
             return None
@@ -327,8 +327,8 @@ class _Cutter:
         return Diagnostic("E111", span, message, f"write {quoted}", fixes=fixes)
 
     def _add(self, fault: Diagnostic) -> None:
-        # The end of a string that runs over several lines looks like the start of another; and what holds this many
-        # strange characters is no spec.
+        # The closing quote of a string over several lines looks like another unclosed string. After _MOST_FAULTS
+        # strange characters, more messages do not help.
         again = fault.code == "E103" and any(earlier.code == "E103" for earlier in self._faults)
         if not again and len(self._faults) < _MOST_FAULTS:
             self._faults.append(fault)
@@ -343,7 +343,7 @@ class _Cutter:
         return statement
 
     def _begins_statement(self, i: int) -> bool:
-        """Whether a word that starts statements does so here, and is not a label, a column, or a wrong name."""
+        """Whether a statement keyword begins a statement here, and is not a label, a column or an invalid name."""
         text, before = self._tokens[i].text, self._tokens[i - 1].text
         after, body = ([t.text for t in self._tokens[i + 1 : i + 3]] + ["", ""])[:2]
         between = self._source.text[self._tokens[i - 1].end : self._tokens[i].start]
@@ -351,10 +351,10 @@ class _Cutter:
         names_it = i - 1 == self._first and before in STATEMENTS and before != "labels"
         if text == "labels":
             whole = after == "from" or (not nested and (after == "{" or after[:1].isdecimal()))
-            of = before == "of" and self._tokens[i - 2].text not in _NAMES_FOLLOW  # and not a column of that name
+            of = before == "of" and self._tokens[i - 2].text not in _NAMES_FOLLOW  # `of` is no column name
             whole = whole and not of and before != "." and not (names_it and "\n" not in between)
         else:
-            # By the look of it: that the word is a name is seen elsewhere.
+            # A rough test: whether the word is a valid name is checked elsewhere.
             named = _WORD.fullmatch(after) is not None and not after[0].isdecimal() and after not in RESERVED
             whole = named and (body == ":" if text == "limit" else body in _BODIES_START)
         hyphened = before == "-" and not between
@@ -372,7 +372,7 @@ class _Cutter:
         self._lose("E108", bracket, f"'{bracket.text}' is never closed", f"add '{closing}' {where}", fix)
 
     def _lose(self, code: str, token: Token, message: str, way_out: str, *fixes: Fix) -> None:
-        # An earlier fault, such as a string without end, may have hidden a bracket: it is the one to mend.
+        # An earlier error, such as an unclosed string, may have hidden a bracket: only that error is reported.
         if not self._faults:
             span = Span(self._source, token.start, token.end)
             self._faults.append(Diagnostic(code, span, message, way_out, fixes=fixes))
@@ -406,7 +406,7 @@ class _Cutter:
         elif token.text in ("and", "or"):
             self._unwind("-", "^", "not")
         else:
-            # `then` takes the place of its `if`, `else` of its `then`, and what they enclosed is over.
+            # `then` replaces its `if`, and `else` its `then`; whatever they enclosed is closed.
             opener = "if" if token.text == "then" else "then"
             self._unwind(*{"-", "^", "not", "if", "then", "else"} - {opener})
             if self._open and self._open[-1].text == opener:

@@ -1,7 +1,7 @@
-"""Why a statement does not parse, in the words of the language.
+"""Error messages for statements that do not parse.
 
-The parser knows where it stopped and which terminals of the grammar would have fitted. Each rule below recognises one
-kind of mistake from that and from the tokens around; the last one takes what is left.
+The parser knows where it stopped and which terminals of the grammar it expected. Each rule below recognises one kind of
+mistake from that and from the tokens around it; the last rule covers the rest.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FORMS = {
     "loss": "loss l = sum(c) + size",
 }
 
-# A terminal, what it is called, and the terminals that need no mention beside it; the order is that of the sentence.
+# A terminal, its name in messages, and the terminals that are not mentioned beside it; in the order of the message.
 _PHRASES = (
     ("ATOM", "an expression", "NUMBER NAME LPAR MINUS NOT IF LBRACE"),
     ("SLASH", "an operator", "STAR PLUS MINUS _CARET COMPARE _AND _OR _DOT _LPAR"),
@@ -91,7 +91,7 @@ _LABEL_LIKE = re.compile(rf"[{WORD}]+(?:[./+*-]+[{WORD}]+)*")
 
 @dataclass(frozen=True)
 class Stop:
-    """Where the parser stopped in a statement, and the terminals that would have fitted there."""
+    """Where the parser stopped in a statement, and the terminals that it expected there."""
 
     source: Source
     tokens: list[Token]
@@ -117,7 +117,7 @@ class Stop:
 
     @property
     def span(self) -> Span:
-        """Of the token that does not fit, or of the last one where something is missing after it."""
+        """The span of the token that does not fit, or of the last token if the statement ends too early."""
         return self.span_of(min(self.index, len(self.tokens) - 1))
 
     def text(self, i: int) -> str:
@@ -128,11 +128,11 @@ class Stop:
         return Span(self.source, self.tokens[first].start, end)
 
     def touches(self, i: int) -> bool:
-        """Whether token i stands right after the one before it."""
+        """Whether token i directly follows the one before it."""
         return 0 < i < len(self.tokens) and self.tokens[i - 1].end == self.tokens[i].start
 
     def after_number(self) -> bool:
-        """Whether the token before is (the end of) a number, where numbers stand and not labels."""
+        """Whether the token before is (the end of) a number, in a place for numbers and not for labels."""
         where = (
             self.expects("SLASH")
             or self.keyword in ("param", "input", "distance")
@@ -152,11 +152,11 @@ class Stop:
         return Diagnostic(code, span or self.span, message, way_out, fixes=tuple(fixes))
 
     def add_before(self, text: str) -> Fix:
-        """Add a text between the token that does not fit and the one before it."""
+        """The fix that adds a text after the token before the one that does not fit."""
         return Fix.add(self.source, self.tokens[self.index - 1].end, text)
 
     def after(self) -> str:
-        """` after 'x'`, x being the whole of the name or number before the fault."""
+        """` after 'x'`, where x is the whole name or number before the error."""
         first = self.index - 1
         while self.touches(first) and "." in (self.text(first)[:1], self.text(first - 1)[:1]):
             first -= 1
@@ -191,7 +191,7 @@ def _unknown_statement(stop: Stop) -> Diagnostic | None:
 
 
 def _is_statement(stop: Stop) -> bool:
-    """Whether a word on a new line begins a statement, and is neither a clause nor an operand without its operator."""
+    """Whether a word on a new line is meant to begin a statement, and is no clause and no operand without operator."""
     i, word, column = stop.index, stop.found, stop.source.position(stop.offset)[1]
     body = stop.text(i + 1) == "=" or (stop.text(i + 1) != "(" and stop.text(i + 2) in ("=", "{", "from", "of"))
     if body or nearest(word, STATEMENTS):
@@ -200,7 +200,7 @@ def _is_statement(stop: Stop) -> bool:
         return False
     if not stop.expects("SLASH"):
         return True
-    # `forbid any(C)`: no expression goes on like this.
+    # `forbid any(C)`: no expression continues like this.
     follows = i + 1 < len(stop.tokens) and stop.tokens[i + 1].kind in ("word", "string", "open")
     return column == 1 and follows and stop.text(i + 1) not in ("and", "or", "then", "else", "(")
 
@@ -222,7 +222,7 @@ def _bad_range(stop: Stop) -> Diagnostic | None:
 
 
 def _malformed_number(stop: Stop) -> Diagnostic | None:
-    """`.5`, `1.`, `1,5`, `007`, `1_000`, `3px`; where labels stand, what has to be quoted."""
+    """`.5`, `1.`, `1,5`, `007`, `1_000`, `3px`; in a list of labels, a label that must be quoted."""
     i, found, before = stop.index, stop.found, stop.before
     after_digits = before[:1].isdecimal() and stop.touches(i)
     if found == "." and after_digits and stop.after_number() and not stop.touches_number(i + 1):
@@ -257,7 +257,7 @@ def _not_a_number(stop: Stop, span: Span, meant: str) -> Diagnostic:
 
 def _quoted(stop: Stop, message: str, span: Span) -> Diagnostic:
     quoted = f'"{span.text}"'
-    fixes = [] if stop.keyword == "labels" and stop.index <= 1 else [Fix.write(span, quoted)]  # no label stands there
+    fixes = [] if stop.keyword == "labels" and stop.index <= 1 else [Fix.write(span, quoted)]  # labels cannot be there
     return stop.fault("E111", message, f"write {quoted}", span, fixes)
 
 
@@ -267,7 +267,7 @@ def _number_meant(whole: str) -> str:
 
 
 def _needs_quotes(stop: Stop) -> Diagnostic | None:
-    """`basal-cell`, `0.5`, `and/or` where a label or a name stands."""
+    """`basal-cell`, `0.5`, `and/or` as a label or a name."""
     i = stop.index
     inside = i < len(stop.tokens) and stop.offset > stop.tokens[i].start  # of a number such as 0.5e-3
     follows = stop.touches(i) and stop.found in ("-", "/", ".", "+", "*") and stop.tokens[i - 1].kind == "word"
@@ -362,7 +362,7 @@ def _unknown_call(stop: Stop) -> Diagnostic | None:
 
 
 def unknown_call(name: str, span: Span) -> Diagnostic:
-    """`foo(x)`, of which `span` is the name."""
+    """The error of a call `foo(x)` of an unknown function; `span` is that of its name."""
     meant = suggest(name, sorted(CALLED))
     way_out, fixes = meant.help, meant.fixes(span)
     if name in ("node", "level"):
@@ -399,7 +399,7 @@ def _missing_comma(stop: Stop) -> Diagnostic | None:
 
 
 def _trailing(stop: Stop) -> Diagnostic | None:
-    """Something after a statement that was complete."""
+    """Something after a complete statement."""
     if not stop.expects("$END") or not stop.found:
         return None
     fixes: tuple[Fix, ...] = ()

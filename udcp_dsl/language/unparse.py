@@ -1,7 +1,7 @@
-"""A syntax tree as canonical text, such that parsing the text gives the tree again.
+"""Write a syntax tree as canonical text; parsing the text gives the same tree.
 
-Quotes and parentheses stand only where they are needed, numbers are the shortest that read back as the same float, and
-lists are wrapped at 100 columns. Comments are not in the tree, so they are not in the text: `layout` puts them there.
+Quotes and parentheses are written only where they are needed, numbers in the shortest form that reads back as the same
+float, and lists are wrapped at 100 columns. The tree has no comments, so the text has none: `layout` adds them.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from udcp_dsl.language.words import RESERVED, is_bare, is_name
 WIDTH = 100
 INDENT = "    "
 
-# How tightly an expression binds: an operand that binds less tightly than its place asks stands in parentheses.
+# Precedence: an operand whose precedence is below that of its place gets parentheses.
 _IF, _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _NEGATIVE, _POWER, _OPERAND = range(10)
 
-# A piece of text, or an expression and how tightly it has to bind where it stands.
+# A piece of text, or an expression with the precedence of its place.
 _Piece = str | tuple[ast.Expr | ast.SetLiteral, int]
 
 
 def unparse(spec: ast.Spec) -> str:
-    """The canonical text of a spec; a blank line where the kind of declaration changes."""
+    """The canonical text of a spec, with a blank line where the kind of declaration changes."""
     lines: list[str] = []
     for before, declaration in pairwise((None, *spec.declarations)):
         assert declaration is not None
@@ -41,7 +41,7 @@ def expression(expr: ast.Expr | ast.SetLiteral) -> str:
 
 
 def _operand(expr: ast.Expr | ast.SetLiteral, tightness: int) -> str:
-    # A stack instead of recursion, so that no depth of nesting is too much.
+    # A stack instead of recursion, so that any depth of nesting works.
     text: list[str] = []
     stack: list[_Piece] = [(expr, tightness)]
     while stack:
@@ -55,7 +55,7 @@ def _operand(expr: ast.Expr | ast.SetLiteral, tightness: int) -> str:
 
 
 def _pieces(expr: ast.Expr | ast.SetLiteral) -> tuple[int, list[_Piece]]:
-    """How tightly an expression binds, and what it is written as."""
+    """The precedence of an expression, and the pieces that it is written as."""
     match expr:
         case ast.Number(value):
             return _OPERAND, [_number(value)]
@@ -88,7 +88,7 @@ def _pieces(expr: ast.Expr | ast.SetLiteral) -> tuple[int, list[_Piece]]:
 
 
 def _chained(operands: Iterable[tuple[str, ast.Expr | ast.SetLiteral]], tightness: int) -> list[_Piece]:
-    """Operands, each with what stands before it; before the first stands nothing."""
+    """Operands, each after its separator; the first separator is dropped."""
     pieces: list[_Piece] = [piece for sign, operand in operands for piece in (sign, (operand, tightness))]
     return pieces[1:]
 
@@ -102,17 +102,17 @@ def _number(value: float) -> str:
 
 
 def signed_text(number: ast.Signed) -> str:
-    """A number of costs, params and ranges, with its sign."""
+    """The text of a number with its sign, as in costs, params and ranges."""
     return f"-{_number(-number.value)}" if number.value < 0 else _number(abs(number.value))
 
 
 def _string(text: str) -> str:
-    """A JSON string in which every character can be seen."""
+    """A JSON string, with invisible characters escaped."""
     return '"' + "".join(c if c.isprintable() and c not in '"\\' else json.dumps(c)[1:-1] for c in text) + '"'
 
 
 def written(text: str) -> str:
-    """A label, category, node, level or column: as it is where it may stand so, else a string."""
+    """A label, category, node, level or column as it is written in a spec: quoted only if it must be."""
     return text if is_bare(text) else _string(text)
 
 
@@ -170,7 +170,7 @@ def declaration_text(declaration: ast.Declaration) -> str:
 
 
 def head(declaration: ast.Declaration) -> str:
-    """What stands before the body: `costs w of F`."""
+    """The text before the body: `costs w of F`."""
     if isinstance(declaration, ast.Labels):
         return "labels"
     after = _of(declaration.of) if isinstance(declaration, ast.Costs | ast.Distance) else ""
@@ -185,7 +185,7 @@ Entry = ast.Item | ast.Branch | ast.Member | ast.CostEntry | ast.Signed
 
 
 def entries(x: ast.Declaration | ast.Branch | ast.Member) -> tuple[Entry, ...]:
-    """What stands between the braces of a declaration, a branch or a member, in canonical order."""
+    """The entries between the braces of a declaration, a branch or a member, in canonical order."""
     match x:
         case ast.Branch():
             return x.children
@@ -237,12 +237,12 @@ def entry_text(entry: Entry, margin: str) -> tuple[str, bool]:
 
 
 def entry_head(entry: ast.Branch | ast.Member) -> str:
-    """What stands before the brace of a nested entry."""
+    """The text before the brace of a nested entry."""
     return f"{_name(entry.name)}:" if isinstance(entry, ast.Member) else _name(entry.name)
 
 
 def braced(head: str, entries: list[tuple[str, bool]], margin: str) -> str:
-    """`head { a, b }` on one line if it fits, else wrapped; an entry with braces of its own has lines to itself."""
+    """`head { a, b }` on one line if it fits, else wrapped; an entry with braces of its own gets its own lines."""
     line = f"{head} {{ {', '.join(text for text, _ in entries)} }}"
     if len(margin) + len(line) <= WIDTH and "\n" not in line:
         return line
@@ -258,14 +258,14 @@ def braced(head: str, entries: list[tuple[str, bool]], margin: str) -> str:
 
 
 def _defined(head: str, expr: ast.Expr) -> str:
-    """`loss l = ...`; what is too long for one line has one line a part, if it has parts."""
+    """`loss l = ...` on one line if it fits, else with one line per part, if there are several."""
     line = f"{head} {expression(expr)}"
     parts = broken(expr)
     return line if len(line) <= WIDTH or len(parts) == 1 else "\n".join([head, *(text for _, text in parts)])
 
 
 def broken(expr: ast.Expr) -> list[tuple[ast.Expr, str]]:
-    """The parts of an expression, each with its line where they have one each: terms, operands, branches."""
+    """The terms, operands or branches of an expression, each with its text for a line of its own."""
     match expr:
         case ast.Sum(terms):
             signs = ["    ", *(f"  {'+' if sign > 0 else '-'} " for sign, _ in terms[1:])]

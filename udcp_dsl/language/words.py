@@ -1,11 +1,11 @@
-"""The words of the language, in one place: the grammar, the checker and the sentences about mistakes read them here.
+"""The words of the language, in one place: the grammar, the checker and the error messages take them from here.
 
 A name is a Unicode identifier (UAX 31: letters, marks, digits and '_' of any script, not beginning with a digit or
 mark) in the normal form NFKC, so that names with different encodings cannot look the same: `²`, `٣` and `ﬁle` are not
 names.
 
-The atoms are a table of one line each. Atom `x` is the class of that name in udcp_dsl/expression/atoms/x.py, which the
-language does not import: it has to know the word, not what it means.
+Each atom has one line in `ATOM_NAMES`. The class of atom `x` is in udcp_dsl/expression/atoms/x.py, which this package
+does not import: it needs the word, not its meaning.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-# Adding an atom: its file, its line here, its page of the reference.
+# To add an atom, add its file, its line here, and its page in the reference.
 ATOM_NAMES = (
     "size",
     "sum",
@@ -31,7 +31,7 @@ ATOM_NAMES = (
     "worst",
 )
 
-# Functions of one number that Python's math and numpy know by the same name.
+# Functions of one number, named as in Python's math and in numpy.
 FUNCTION_NAMES = ("sqrt", "log1p")
 
 KEYWORDS = frozenset(
@@ -39,23 +39,23 @@ KEYWORDS = frozenset(
     "loss default by and or not if then else input per row".split()
 )
 CALLED = (*ATOM_NAMES, *FUNCTION_NAMES)
-# Words that have a meaning in one place alone, where no name can stand: they may be names everywhere else.
+# Words with a meaning in one place only, where no name is allowed; everywhere else they may be names.
 UNRESERVED = frozenset(("per", "row"))
 RESERVED = KEYWORDS.difference(UNRESERVED).union(CALLED)
 
-# Signs of other languages that are no ASCII; in a word they would be letters.
+# Non-ASCII signs of other languages: they end a word, instead of being letters in it.
 FOREIGN_SIGNS = "\u2260\u2265\u2264\u00d7\u00b7\u00f7\u2212\u2013\u2014"
 FOREIGN_QUOTES = "'\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"
 
-# The characters between which a text is cut into words, as the inside of a regular expression's [...]: more than names
-# can hold, so that what is no name (`x²`) is told as one mistake. The ASCII ones are digits, letters and `_`.
+# The characters of a word, as the inside of a regular expression's [...]: more than a name may contain, so that an
+# invalid name (`x²`) is reported as one mistake. The ASCII ones are digits, letters and `_`.
 WORD = rf"^\x00-\x2f\x3a-\x40\x5b-\x5e\x60\x7b-\x7f\s{FOREIGN_SIGNS}{FOREIGN_QUOTES[1:]}"
 
 _WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]*")
 
 
 def is_name(text: str) -> bool:
-    """Whether a text may stand without quotes, a whole number apart; a reserved word, too, but not for a declaration.
+    """Whether a text is a valid name. Reserved words are, too, although they cannot name a declaration.
 
     >>> is_name("größe"), is_name("हिन्दी"), is_name("x²"), is_name("٣"), is_name("ﬁle")
     (True, True, False, False, False)

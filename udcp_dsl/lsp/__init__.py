@@ -1,7 +1,7 @@
 """The language server: what editors show of a spec while it is written.
 
-Each feature is a function of a `Document` (a text and the folder of its files) and a position, and gives plain data in
-the shapes of the Language Server Protocol; `server` puts them behind pygls, and alone imports it.
+Each feature is a function of a `Document` (a text and the folder of its files) and a position, and returns plain data
+in the shapes of the Language Server Protocol. Only `server`, which connects them to editors, imports pygls.
 
 >>> document = Reader().read("labels { a, b }  loss l = sizee")
 >>> [x["message"] for x in diagnostics(document)]

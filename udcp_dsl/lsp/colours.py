@@ -1,6 +1,6 @@
-"""Semantic tokens: what each word is, by what it is declared to be, in the numbers of the protocol.
+"""Semantic tokens: the type of each word, which depends on its declaration, in the encoding of the protocol.
 
-Five numbers a token: lines and characters since the token before, its length, its type and its modifiers.
+Five numbers per token: lines and characters since the previous token, its length, its type and its modifiers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What may be written at a place: the grammar says which kinds of word may follow, the declarations which words.
+"""What may be written at a place: the grammar gives the kinds of word that may follow, the declarations the words.
 
-The grammar is asked with the statement up to the word that is being typed, so that a statement need not be whole.
+The parser reads only the statement up to the word that is being typed, so the statement may be incomplete.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from udcp_dsl.lsp.describe import described
 from udcp_dsl.lsp.document import Document
 from udcp_dsl.lsp.manual import page
 
-_MOST = 200  # items of one answer; the editor asks again as one types on
+_MOST = 200  # items per answer; the editor asks again as the user types on
 _DATA_FILES = (".csv", ".json", ".npy")
 _MOST_FILES = 500
 
 
 class Kind(IntEnum):
-    """The kinds of the protocol that stand for ours."""
+    """The completion kinds of the protocol that we use."""
 
     ATOM = 3
     COLUMN = 5
@@ -56,7 +56,7 @@ class _Item:
 
 
 def completion(document: Document, position: dict[str, int]) -> dict[str, Any]:
-    """`items` of the protocol, at most 200; `isIncomplete` where there are more."""
+    """`items` of the protocol, at most 200; `isIncomplete` if there are more."""
     offset = document.offset(position)
     if _in_comment(document, offset):
         return {"isIncomplete": False, "items": []}
@@ -84,17 +84,17 @@ def completion(document: Document, position: dict[str, int]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Place:
-    """The word from `start` to `end` that is being typed, the tokens before it in its statement, what may follow."""
+    """The word being typed, from `start` to `end`; the tokens before it in its statement; the expected terminals."""
 
     start: int
     end: int
     before: list[Token]
     expected: frozenset[str]
     first_of_line: bool
-    typed: str  # of the word, up to the cursor, without case
+    typed: str  # the word up to the cursor, casefolded
 
     def text(self, i: int) -> str:
-        """The i-th token before the word; "" where there is none."""
+        """The i-th token before the word; "" if there is none."""
         return self.before[i].text if -len(self.before) <= i < len(self.before) else ""
 
     @property
@@ -114,7 +114,7 @@ def _place(document: Document, offset: int) -> _Place:
     tokens = statement.tokens if statement is not None else []
     typed = next((t for t in tokens if t.start < offset <= t.end and t.kind in ("word", "string", "unended")), None)
     if typed is not None and typed.kind == "string" and offset == typed.end:
-        typed = None  # behind a whole string a new word begins
+        typed = None  # after a complete string, a new word begins
     start = offset if typed is None else typed.start
     end = offset if typed is None or typed.kind == "unended" else typed.end
     before = [t for t in tokens if t.end <= start]
@@ -130,7 +130,7 @@ def _items(document: Document, place: _Place) -> Iterator[_Item]:
     expects = place.expected.__contains__
     if not place.before or (expects("$END") and place.first_of_line) or not place.expected:
         yield from (_Item(word, Kind.KEYWORD, "statement") for word in STATEMENTS)
-    if place.before and not place.expected:  # a fault before the word: all that could be meant
+    if place.before and not place.expected:  # a syntax error before the word: offer every expression
         yield from _expressions(document)
     if expects("PART"):
         yield from _parts(document, place)
@@ -163,7 +163,7 @@ def _keywords(place: _Place) -> Iterator[_Item]:
 
 
 def _things(document: Document, *kinds: type, of: bool | None = None) -> Iterator[_Item]:
-    """The names of things of some kinds; `of` picks costs of a family, or those of labels."""
+    """The names of things of some kinds; of costs, only those of families (`of=True`) or of labels (`of=False`)."""
     for name, thing in document.known.things.items():
         if isinstance(thing, kinds) and (of is None or not isinstance(thing, Costs) or (thing.of is not None) == of):
             yield _Item(name, Kind.NAME, described(document, name))
@@ -198,7 +198,7 @@ _BY_KIND: dict[str, Callable[[Document], Iterator[_Item]]] = {
 
 
 def _arguments(document: Document, place: _Place) -> Iterator[_Item]:
-    """Inside an atom what it takes; elsewhere, and in max and min of several, an expression."""
+    """Inside an atom, what it takes; elsewhere, and also in max and min, expressions."""
     kinds = _kinds(place)
     for kind in sorted(kinds):
         yield from _BY_KIND[kind](document)
@@ -207,13 +207,13 @@ def _arguments(document: Document, place: _Place) -> Iterator[_Item]:
 
 
 def _kinds(place: _Place) -> set[str]:
-    """The kinds of thing that the call around the word takes here; none where it is an expression."""
+    """The kinds of argument that the atom around the word takes here; none outside of atoms."""
     atom, index = _open_call(place.before)
     return {s[index] for s in ATOMS[atom].signatures if len(s) > index} if atom in ATOMS else set()
 
 
 def _open_call(tokens: list[Token]) -> tuple[str, int]:
-    """The call whose parenthesis is the last that is open, and the argument that is being written."""
+    """The name of the innermost open call, and the number of the argument that is being written, from 0."""
     depth, commas = 0, 0
     for i in range(len(tokens) - 1, 0, -1):
         text = tokens[i].text
@@ -243,7 +243,7 @@ def _expressions(document: Document) -> Iterator[_Item]:
 
 
 def _parts(document: Document, place: _Place) -> Iterator[_Item]:
-    """Behind a dot: the categories of a family, the levels of a hierarchy, the nodes of a level."""
+    """After a dot: the categories of a family, the levels of a hierarchy, the nodes of a level."""
     tokens = place.before
     first = len(tokens) - 1
     while first >= 2 and tokens[first].text == "." and tokens[first - 2].text == ".":
@@ -280,7 +280,7 @@ def _indexed(document: Document, place: _Place) -> Iterator[_Item]:
 
 
 def _labels(document: Document, place: _Place) -> Iterator[_Item]:
-    """Labels, or the categories of the family that costs are of, but for those that the statement lists already."""
+    """Labels, or for costs of a family its categories, except those that the statement already lists."""
     if place.keyword == "labels":
         return
     listed = {_unquoted(t.text) for t in place.before if t.kind in ("word", "string")}
@@ -293,7 +293,7 @@ def _labels(document: Document, place: _Place) -> Iterator[_Item]:
     colon = ": " if place.keyword == "costs" else ""
     fitting = [name for name in names if place.typed in name.casefold() and name not in listed]
     fitting.sort(key=lambda name: not name.casefold().startswith(place.typed))
-    for name in fitting[: _MOST + 1]:  # of ten thousand the rest need not be written
+    for name in fitting[: _MOST + 1]:  # of ten thousand, the rest is not shown
         text = '"default"' if colon and name == "default" else written(name)
         yield _Item(text + colon, Kind.LABEL, what, text)
 

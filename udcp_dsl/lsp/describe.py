@@ -1,4 +1,4 @@
-"""What a name stands for, in a line: details of completions, and the first line of a hover."""
+"""What a name stands for, in one line: details of completions, and the first line of a hover."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from udcp_dsl.lsp.document import Document
 
 
 def described(document: Document, name: str) -> str:
-    """What a declared name came to, or what it should have come to."""
+    """What a declared name stands for, or only its kind if its declaration has an error."""
     known, declaration = document.known, document.declarations.get(name)
     if name in known.definitions:
         word = "loss" if isinstance(known.definitions[name], ast.LossDecl) else "let"

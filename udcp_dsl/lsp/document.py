@@ -1,7 +1,7 @@
-"""A text as it stands in an editor, compiled as far as it goes, and what is kept from one key to the next.
+"""The text in an editor, compiled as far as possible, and what is cached from one keystroke to the next.
 
-`Reader.read(text, folder)` gives a `Document`; every feature of the language server is a function of one (and of a
-position) that gives plain data in the shapes of the protocol. Nothing here, and in no feature, needs an editor.
+`Reader.read(text, folder)` returns a `Document`. Every feature of the language server is a function of a document (and
+a position) that returns plain data in the shapes of the protocol; none needs an editor.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Stamp = tuple[int, int, int]
 
 
 class _DataFiles:
-    """The bytes and tables of data files, each as long as the file on disk stays as it is."""
+    """A cache of the bytes and tables of data files, each valid until the file on disk changes."""
 
     def __init__(self) -> None:
         self.data: dict[tuple[Path, str], tuple[Stamp, bytes]] = {}
@@ -34,7 +34,7 @@ class _DataFiles:
 
 
 class _Unchanged(Files):
-    """The files of one spec, of which those that did not change are not read again."""
+    """The files of one spec; those that did not change are not read again."""
 
     def __init__(self, folder: Path | None, kept: _DataFiles) -> None:
         super().__init__(folder)
@@ -64,8 +64,8 @@ class _Unchanged(Files):
 
 
 class Document:
-    """One state of a text. `declared` is what its statements came to; `known` the same, or what it was before a
-    statement was taken up in which the labels themselves stand."""
+    """One state of a text. `declared` are its compiled declarations; `known` are the same or, if its labels do not
+    compile, those of the last state whose labels did."""
 
     def __init__(self, checked: Checked, folder: Path | None, uri: str, before: Declared | None = None) -> None:
         self.checked = checked
@@ -105,7 +105,7 @@ class Document:
         return self.lines.offset(position["line"], position["character"])
 
     def statement_at(self, offset: int) -> Statement | None:
-        """The statement that an offset is in or behind."""
+        """The last statement that starts at or before an offset."""
         found = None
         for statement in self.statements:
             if statement.tokens[0].start > offset:
@@ -114,7 +114,7 @@ class Document:
         return found
 
     def token_at(self, offset: int) -> Token | None:
-        """The token around an offset; at the end of one and the start of another, the word among them."""
+        """The token around an offset; between two adjacent tokens, preferably a word or string."""
         statement = self.statement_at(offset)
         touching = [t for t in statement.tokens if t.start <= offset <= t.end] if statement is not None else []
         return max(touching, key=lambda t: (t.kind in ("word", "string"), t.start), default=None)
@@ -127,7 +127,7 @@ class Document:
             return None
 
     def loss(self, name: str) -> Loss | None:
-        """One of its losses, if the text compiles."""
+        """One loss of the text, or None if it does not compile."""
         found = self._loss(name)
         return found if isinstance(found, Loss) else None
 
@@ -141,7 +141,7 @@ class Document:
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Every fault and warning, those about single losses too."""
+        """Every error and warning, including those about single losses."""
         from udcp_dsl.expression.explain import free_labels_warning
 
         found = list(self.checked.diagnostics)
@@ -155,17 +155,17 @@ class Document:
         return tuple(found)
 
     def facts(self, node: Node) -> Facts:
-        """What is proved of one expression, found once."""
+        """The facts of one expression, cached."""
         from udcp_dsl.expression.prove import prove
 
         if id(node) not in self._facts:
-            with keeping_warnings():  # said with the loss
+            with keeping_warnings():  # they are reported with the loss
                 self._facts[id(node)] = prove(Expression(node), self.declared.labels)[id(node)]
         return self._facts[id(node)]
 
 
 def expressions_at(document: Document, offset: int) -> list[ast.Expr]:
-    """The expressions around an offset, from the whole of a let or a loss down to the smallest."""
+    """The expressions around an offset, from the body of a let, loss or limit down to the smallest."""
     bodies = [x.body for x in document.checked.spec.declarations if isinstance(x, ast.Let | ast.LossDecl | ast.Limit)]
     found: list[ast.Expr] = []
     inside = [body for body in bodies if body.span.start <= offset <= body.span.end]
@@ -176,13 +176,13 @@ def expressions_at(document: Document, offset: int) -> list[ast.Expr]:
 
 
 class Reader:
-    """Reads texts, and keeps what the next state of the same text will need again: data, tables, declarations."""
+    """Reads texts, and caches what the next state of the same text will need again: data, tables, declarations."""
 
     def __init__(self) -> None:
         self._files = _DataFiles()
         self._kept: dict[str, Kept] = {}
         self._last: dict[str, Document] = {}
-        self._lock = Lock()  # a server asks from several threads
+        self._lock = Lock()  # a server calls from several threads
 
     def read(self, text: str, folder: str | Path | None = None, uri: str = "untitled:spec.loss") -> Document:
         """The document of a text whose data files lie below `folder`. The same text and files give the same object."""
@@ -201,7 +201,7 @@ class Reader:
         return document
 
     def forget(self, uri: str) -> None:
-        """A text that is closed."""
+        """Drop the cache of a text that was closed."""
         self._last.pop(uri, None)
         self._kept.pop(uri, None)
 

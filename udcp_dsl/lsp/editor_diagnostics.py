@@ -12,12 +12,12 @@ _MOST = 1000  # diagnostics of one text: no editor shows more
 
 
 def diagnostics(document: Document) -> list[dict[str, Any]]:
-    """The faults and warnings of a document; the help is part of the message, and by itself in `data`."""
+    """The errors and warnings of a document; the help is part of the message, and also in `data`."""
     return [_as_data(document, x) for x in document.diagnostics[:_MOST]]
 
 
 def code_actions(document: Document, start: dict[str, int], end: dict[str, int]) -> list[dict[str, Any]]:
-    """The quick fixes for what is wrong between two positions."""
+    """The quick fixes for diagnostics between two positions."""
     first, last = document.offset(start), document.offset(end)
     return [
         {

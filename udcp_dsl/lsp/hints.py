@@ -1,4 +1,4 @@
-"""What a loss can have: above it its oracles and their time, and behind subexpressions which of them they cost."""
+"""The oracles that apply, with their time, above each loss; behind subexpressions, the oracles that they rule out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from udcp_dsl.prediction.applicability import Applicability, lost_by, oracles
 
 
 def inlay_hints(document: Document) -> list[dict[str, Any]]:
-    """Facts that fail and cost an oracle, each behind the smallest subexpression that stands in its way."""
+    """Facts that are not proved and rule out an oracle, each behind the smallest subexpression to blame."""
     found: dict[Span, list[tuple[str, str, tuple[str, ...]]]] = {}
     for loss in _losses(document):
         installed = oracles(loss)

@@ -1,5 +1,5 @@
-"""What is shown at a place, its meaning first: an atom's page up to its mathematics, the comment beside a declaration,
-what a name stands for; then the type and the facts of the expression, and the rest of the page."""
+"""Hover texts: first the meaning (an atom's page up to its first section, what a name stands for, the comment of its
+declaration), then the type and the facts of the expression, and the rest of the page."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from udcp_dsl.lsp.manual import page
 from udcp_dsl.lsp.occurrences import Symbol, occurrence_at
 
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
-_PER_ROW = ("per", "row")  # which stay names elsewhere
+_PER_ROW = ("per", "row")  # which are names elsewhere
 _SHOWN = 12  # labels, nodes, costs of a list
 
 
 def hover(document: Document, position: dict[str, int]) -> dict[str, Any] | None:
-    """Markdown and the range that it is about, or None."""
+    """The Markdown for a position and the range that it is about, or None."""
     offset = document.offset(position)
     found = occurrence_at(document, offset)
     if found is not None:
@@ -127,7 +127,7 @@ def _name(document: Document, name: str) -> Iterator[str]:
 
 
 def _comment(document: Document, name: str) -> str:
-    """What the author wrote of a declaration: the comment at the end of its first line, else the lines above it."""
+    """The author's comment on a declaration: at the end of its first line, else the lines above it."""
     declared = document.declarations.get(name)
     if declared is None:
         return ""

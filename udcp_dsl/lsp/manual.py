@@ -1,4 +1,4 @@
-"""The pages of the language manual: a wheel carries them here, a checkout has them in specs/reference."""
+"""The pages of the language manual: a wheel has them in this package, a checkout in specs/reference."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 _HERE = Path(__file__).parent
 _FOLDERS = (_HERE / "reference", _HERE.parents[1] / "specs" / "reference")
 
-# To another page: an editor would look for it in the folder of the user.
+# A link to another page, which an editor would look for in the user's folder.
 _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
 
-# Words of the language that are no atoms, and where they are explained.
+# Words of the language that are not atoms, and the pages that explain them.
 _PAGES = {
     "labels": "labels",
     "hierarchy": "hierarchies",
@@ -44,7 +44,7 @@ _PAGES = {
 
 @cache
 def page(word: str) -> str:
-    """What the manual says of an atom or another word, up to its examples; "" where it says nothing.
+    """The manual page of an atom or another word, up to its examples; "" if there is none.
 
     >>> page("size").splitlines()[0], page("no such word")
     ('# size', '')

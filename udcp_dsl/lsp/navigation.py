@@ -1,4 +1,4 @@
-"""Ways through a document: definition, references, rename, outline, folding, formatting."""
+"""Navigation in a document: definition, references, rename, outline, folding, formatting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from udcp_dsl.lsp.describe import described
 from udcp_dsl.lsp.document import Document
 from udcp_dsl.lsp.occurrences import Occurrence, Symbol, occurrence_at, occurrences, same
 
-# The kinds of the protocol's outline that stand for our declarations.
+# The symbol kind of the protocol for each kind of declaration.
 _OUTLINE = {
     "labels": 10,
     "hierarchy": 3,
@@ -35,7 +35,7 @@ _ENUM_MEMBER = 22
 
 
 def definition(document: Document, position: dict[str, int]) -> list[dict[str, Any]]:
-    """Where the name at a position is introduced: in the text, or in the data file that it is read from."""
+    """Where the name at a position is declared: in the text, or in the data file that it is read from."""
     found = occurrence_at(document, document.offset(position))
     if found is None:
         return []
@@ -46,20 +46,20 @@ def definition(document: Document, position: dict[str, int]) -> list[dict[str, A
 
 
 def references(document: Document, position: dict[str, int], declaration: bool = True) -> list[dict[str, Any]]:
-    """Every place at which the name at a position stands."""
+    """Every occurrence of the name at a position."""
     found = occurrence_at(document, document.offset(position))
     everywhere = same(document, found.symbol) if found is not None else []
     return [_location(document, x) for x in everywhere if declaration or not x.defines]
 
 
 def renamable(document: Document, position: dict[str, int]) -> dict[str, Any]:
-    """The range and the present text of the name at a position; InputError says why it cannot be changed."""
+    """The range and the text of the name at a position; InputError says why it cannot be renamed."""
     found = _renamed(document, position)
     return {"range": document.lines.range(found.span), "placeholder": found.symbol.name}
 
 
 def rename(document: Document, position: dict[str, int], new: str) -> dict[str, Any]:
-    """The edits that give the name at a position another one everywhere; InputError where that would not do."""
+    """The edits that rename the symbol at a position everywhere; InputError if the new name is not allowed."""
     symbol = _renamed(document, position).symbol
     if symbol.kind == "name":
         if not is_name(new) or new in RESERVED:
@@ -75,13 +75,13 @@ def rename(document: Document, position: dict[str, int], new: str) -> dict[str, 
             raise InputError(f"there is a {symbol.kind} {new!r} already")
         text = written(new)
     if symbol.kind != "name" and new == "default":
-        text = '"default"'  # without quotes it is the word of costs
+        text = '"default"'  # without quotes, it is a keyword of costs
     edits = [{"range": document.lines.range(x.span), "newText": text} for x in same(document, symbol)]
     return {"changes": {document.uri: edits}}
 
 
 def _same_kind(document: Document, symbol: Symbol) -> list[Occurrence]:
-    """The occurrences of all that belongs to the same family, hierarchy, or list of labels."""
+    """The occurrences of all symbols of the same kind and owner: family, hierarchy, or list of labels."""
     return [x for x in occurrences(document) if (x.symbol.kind, x.symbol.of) == (symbol.kind, symbol.of)]
 
 
@@ -108,7 +108,7 @@ def _location(document: Document, x: Occurrence) -> dict[str, Any]:
 
 
 def _in_file(document: Document, symbol: Symbol) -> list[dict[str, Any]]:
-    """The line of a data file that a label, a category, a node, a column or the file itself comes from."""
+    """The place in a data file that a label, category, node or column comes from; for a file, its first line."""
     bodies: list[tuple[str, str | None]] = []  # files, and the column in which the name is a cell
     for x in document.checked.spec.declarations:
         file = getattr(x, "body", None)
@@ -133,7 +133,7 @@ def _in_file(document: Document, symbol: Symbol) -> list[dict[str, Any]]:
 
 
 def _line_of(table: Table | None, symbol: Symbol, column: str | None) -> tuple[int | None, str]:
-    """The line (from 0) of a table on which a name stands in a column, or that of the header."""
+    """The line (from 0) of a table on which a name is in a column, or that of the header; and its text."""
     if table is None:
         return (0, "") if symbol.kind == "file" else (None, "")
     if symbol.kind in ("file", "column"):
@@ -150,7 +150,7 @@ def _line_of(table: Table | None, symbol: Symbol, column: str | None) -> tuple[i
 
 
 def symbols(document: Document) -> list[dict[str, Any]]:
-    """The statements, those that do not parse too, with the categories and nodes that are written in place."""
+    """All statements, even those that do not parse, with the categories and nodes that are written in place."""
     read = {x.span.start: x for x in document.checked.spec.declarations}
     found = []
     for statement in document.statements:
@@ -197,7 +197,7 @@ def _children(document: Document, x: ast.Declaration | ast.Branch | None) -> lis
 
 
 def folding(document: Document) -> list[dict[str, Any]]:
-    """Statements, and comments, of several lines."""
+    """Statements and comments of several lines."""
     found = []
     for statement in document.statements:
         range_ = document.lines.span(statement.tokens[0].start, statement.tokens[-1].end)
@@ -213,7 +213,7 @@ def folding(document: Document) -> list[dict[str, Any]]:
 
 
 def formatting(document: Document) -> list[dict[str, Any]]:
-    """The edit that makes the text canonical; none where it is, or has faults of syntax."""
+    """The edit that formats the text; none if it is formatted already, or has syntax errors."""
     if any(x.code.startswith("E1") for x in document.checked.diagnostics):
         return []
     text = formatted(document.source, document.checked.spec)

@@ -1,8 +1,7 @@
-"""Where each name of a document stands: what hover, definition, references, rename and colours are made of.
+"""The occurrences of each name in a document, for hover, definition, references, rename and semantic tokens.
 
-A symbol is known by its kind and by what it belongs to: a declared name, a label, a category of a family, a node or a
-level of a hierarchy, a column of a file, a file. In a statement that does not parse, words are taken for what they
-would most likely be.
+A symbol is identified by its kind, its name and its owner: a declared name, a label, a category of a family, a node or
+a level of a hierarchy, a column of a file, or a file. In a statement that does not parse, symbols are guessed.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Kind = Literal["name", "label", "category", "node", "level", "column", "file"]
 
 @dataclass(frozen=True)
 class Symbol:
-    """`of` is the family, the hierarchy or the file that it belongs to."""
+    """What a name stands for; `of` is its owner: a family, a hierarchy or a file."""
 
     kind: Kind
     name: str
@@ -32,7 +31,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Occurrence:
-    """A symbol in the text; `defines` where it is introduced, and not used."""
+    """A symbol at a place in the text; `defines` is true where it is declared, not used."""
 
     symbol: Symbol
     span: Span
@@ -118,7 +117,7 @@ class _Finder:
                 yield from self._labels((part,))
 
     def _category(self, family: ast.Ref, name: str) -> Symbol:
-        """A category of what `of` names, which may be a level of a hierarchy: then it is a node."""
+        """The symbol of a category of `of`; if that is a level of a hierarchy, the category is a node."""
         if isinstance(self._document.declarations.get(family.head.text), ast.Hierarchy):
             return Symbol("node", name, family.head.text)
         return Symbol("category", name, family.head.text)
@@ -183,5 +182,5 @@ class _Finder:
         return Symbol("name", token.text) if first or token.text in d.declarations else None
 
 
-# Found once for a document, which several features ask in a row; weakly, so that a document that is gone is forgotten.
+# A cache, because several features ask for the same document; weak, so that old documents are freed.
 _KEPT: WeakKeyDictionary[Document, list[Occurrence]] = WeakKeyDictionary()

@@ -33,7 +33,7 @@ class Lines:
         return {"line": line, "character": self._units(self._text[self._starts[line] : offset])}
 
     def offset(self, line: int, character: int) -> int:
-        """The nearest offset to a position, which need not be in the text: editors may be ahead of us.
+        """The nearest offset to a position, which may be outside of the text: an editor may have a newer one.
 
         >>> Lines("a\\n🙂x").offset(1, 2), Lines("a").offset(7, 0)
         (3, 1)
@@ -59,7 +59,7 @@ class Lines:
         return self.span(span.start, span.end)
 
     def length(self, text: str) -> int:
-        """How long a text is, in units."""
+        """The length of a text in units of UTF-16."""
         return self._units(text)
 
     def _units(self, text: str) -> int:

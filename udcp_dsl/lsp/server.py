@@ -1,7 +1,7 @@
-"""The server: an editor's requests to the features, over stdin and stdout or a socket. It alone imports pygls.
+"""The server: passes an editor's requests to the features, over stdin and stdout or a socket. Only it imports pygls.
 
-A text is compiled a moment after its last key; what may take longer than a key (facts, oracles, fixes) runs in a
-thread, so that typing is never held up.
+A text is compiled shortly after its last keystroke. What may take longer than a keystroke (facts, oracles, fixes) runs
+in a thread, so that typing is never blocked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from udcp_dsl.lsp.hints import code_lenses, inlay_hints
 from udcp_dsl.lsp.hover import hover
 from udcp_dsl.lsp.navigation import definition, folding, formatting, references, renamable, rename, symbols
 
-_MOMENT = 0.03  # seconds without a key before faults are sought
+_MOMENT = 0.03  # seconds without a keystroke before diagnostics are computed
 _WATCHED = "**/*.{csv,json,npy}"
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ _converter = converters.get_converter()
 
 
 def _typed(data: object, kind: type[T]) -> T:
-    """Plain data as a value of the protocol's types, which pygls sends."""
+    """Convert plain data to a type of the protocol, which pygls sends."""
     return _converter.structure(data, kind)
 
 
@@ -45,7 +45,7 @@ def _at(position: lsp.Position) -> dict[str, int]:
 
 
 class _Answering(LanguageServerProtocol):
-    """A request that cannot be read, such as one of line -1, is answered too: who asked would wait for ever."""
+    """Answers invalid requests, too, such as one for line -1; otherwise the editor would wait forever."""
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         try:
@@ -69,7 +69,7 @@ class Server(LanguageServer):
         return self.reader.read(text.source, None if path is None else Path(path).parent, uri)
 
     def soon(self, uri: str) -> None:
-        """Publish the faults of a text, unless it changes before."""
+        """Publish the diagnostics of a text after a moment, unless it changes before."""
         if uri in self.workspace.text_documents:
             version = self.workspace.text_documents[uri].version
             asyncio.get_running_loop().call_later(_MOMENT, partial(self._publish, uri, version))
@@ -200,7 +200,7 @@ def _find_ways(server: Server) -> None:
 
 
 def _refused(feature: Any, *arguments: object) -> Any:
-    """What a feature gives, or its refusal as the protocol's, whose message the editor shows."""
+    """Call a feature; its InputError becomes an error of the protocol, whose message the editor shows."""
     try:
         return feature(*arguments)
     except InputError as error:

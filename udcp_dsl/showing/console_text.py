@@ -1,6 +1,6 @@
-"""A description as text and tables of rich, for terminals and `print`.
+"""Render a description with rich, for terminals and `print`.
 
-Parts have a blank line between them: title, tables with their titles and notes, notes, verdict.
+A blank line separates the parts: title, tables with their titles and notes, notes, verdict.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _STYLES = {"bold": "bold", "dim": "dim", "good": "green", "bad": "bold red", "op
 
 
 def as_text(description: Description) -> str:
-    """As plain text, 100 columns wide."""
+    """The description as plain text, 100 columns wide."""
     out = StringIO()
     console = Console(file=out, width=_WIDTH, color_system=None, markup=False, highlight=False)
     console.print(as_rich(description), crop=False)
@@ -29,7 +29,7 @@ def as_text(description: Description) -> str:
 
 
 def as_rich(description: Description) -> RenderableType:
-    """What rich prints."""
+    """The description as an object that rich can print."""
     blocks: list[list[RenderableType]] = [
         _lines([description.title, *description.lines]),
         *(_block(table) for table in description.tables if table.columns),
@@ -61,7 +61,7 @@ def _block(table: Table) -> list[RenderableType]:
 
 
 class _Fitted:
-    """A table of numbers that is wider than the console, in parts below each other, each with the first column."""
+    """A table; if all columns but the first are numbers and it is too wide, in parts, each with the first column."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -69,7 +69,7 @@ class _Fitted:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         first, *rest = self._table.columns
         if not all(column.is_number for column in rest):
-            yield _table(self._table)  # texts are folded
+            yield _table(self._table)  # texts are wrapped instead
             return
         widths = [_width(self._table, place) for place in range(len(rest) + 1)]
         room = options.max_width - min(widths[0], options.max_width // 3)
@@ -87,7 +87,7 @@ class _Fitted:
 
 
 def _width(table: Table, place: int) -> int:
-    """Of a column as it is without folding, and of the gap before it."""
+    """The width of a column without wrapping, and of the gap before it."""
     column = table.columns[place]
     cells = [column.head, *(cells[place] for cells, _ in table.rows)]
     cells += [] if table.foot is None else [column.cell(table.foot)]

@@ -22,13 +22,13 @@ STATES: Mapping[bool | None, Style] = {True: "good", False: "bad", None: "open"}
 
 @dataclass(frozen=True)
 class Styled:
-    """A piece of text that stands out; `good`, `bad` and `open` are the states of what was checked."""
+    """A piece of text with a style; `good`, `bad` and `open` are outcomes of a check."""
 
     text: str
     style: Style
 
 
-#: A text, or pieces of one. Control characters are spelt out when it is drawn, but for a piece that is "\n" alone.
+#: A text, or the pieces of one. Control characters are escaped when it is drawn, except for a piece "\n".
 Line: TypeAlias = str | Styled | tuple[str | Styled, ...]
 
 
@@ -41,10 +41,10 @@ def pieces(line: Line) -> list[tuple[str, Style | None]]:
 
 @dataclass(frozen=True)
 class Column:
-    """What is read of each record: its field, its entry (by key or place) or a function of it, in a format of Python.
+    """A column: `of` is a field, a key, a position or a function of the record, `form` a format of Python.
 
-    Columns with a format are numbers: set to the right, never wrapped. A `word` is not wrapped either. None is shown as
-    an empty cell.
+    Columns with a format are numbers: right-aligned, never wrapped. A `word` is not wrapped either. None is shown as an
+    empty cell.
     """
 
     head: str
@@ -52,22 +52,22 @@ class Column:
     form: str = ""
     kind: Literal["text", "word", "number"] | None = None
     style: Style | None = None
-    width: int | None = None  # at most
-    bar: bool = False  # a page draws a bar behind each number, as long as it is large
+    width: int | None = None  # maximum
+    bar: bool = False  # HTML has a bar behind each number, in proportion to it
 
     @property
     def is_number(self) -> bool:
         return self.kind == "number" or (self.kind is None and bool(self.form))
 
     def value(self, record: Any) -> Any:
-        """What the column reads of a record."""
+        """The value of a record in this column."""
         if callable(self.of):
             return self.of(record)
         by_key = isinstance(self.of, int) or isinstance(record, Mapping)
         return record[self.of] if by_key else getattr(record, str(self.of))
 
     def cell(self, record: Any) -> Line:
-        """What the column shows of a record."""
+        """The text of a record in this column."""
         value = self.value(record)
         if value is None:
             return ""
@@ -78,10 +78,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Records, and the columns that are shown of them. Without columns it is for JSON alone, without `key` for the eye.
+    """Records, and the columns to show of them. Without columns, it is in JSON only; without `key`, never in JSON.
 
-    `shown` are the records for the eye, where these are not all. The head is left out where the first column has none.
-    `foot` is a record below a rule, `stands_out` says which records are bold.
+    `shown` are the records in text and HTML, if these are not all. The header is omitted if the first column has none.
+    `foot` is a record below a rule; `stands_out` selects the records that are bold.
     """
 
     columns: tuple[Column, ...]
@@ -105,8 +105,8 @@ class Table:
 class Description:
     """A result in parts. The first piece of the title is its subject; `lines` come below the title.
 
-    The lines of the verdict are never wrapped. `data` is what JSON has beside the records of the tables, `folded` are
-    texts that a page unfolds on demand, by their heads.
+    The lines of the verdict are never wrapped. JSON has `data` in addition to the records of the tables. `folded` are
+    texts by their headings, which HTML unfolds on demand.
     """
 
     title: Line = ""
@@ -118,7 +118,7 @@ class Description:
     folded: Mapping[str, str] = field(default_factory=dict)
 
     def describe(self) -> Description:
-        """Itself: so a command can end with a description or with a result."""
+        """The description itself, so that a command may return a description or a result."""
         return self
 
 
@@ -126,7 +126,7 @@ class Shown:
     """Shows itself at a terminal (`rich.print`) and in a notebook, by its description."""
 
     def describe(self) -> Description:
-        """What it says of itself."""
+        """The description of the object."""
         raise NotImplementedError
 
     def __rich__(self) -> RenderableType:
@@ -141,10 +141,10 @@ class Shown:
 
 
 class Result(Shown):
-    """The result of some work: to be printed, as JSON and, by the columns of `table`, as a frame of pandas."""
+    """A result that can be printed, written as JSON and, by the columns of `table`, turned into a pandas DataFrame."""
 
     def table(self) -> Mapping[str, Sequence[Any]]:
-        """Columns by their names, all of one length."""
+        """The columns by name, all of one length."""
         raise NotImplementedError
 
     def as_dict(self) -> dict[str, Any]:
@@ -154,7 +154,7 @@ class Result(Shown):
         return as_data(self.describe())
 
     def to_pandas(self) -> pd.DataFrame:
-        """The columns of `table` as a frame of pandas."""
+        """The columns of `table` as a pandas DataFrame."""
         from udcp_dsl.showing.frames import as_pandas
 
         return as_pandas(self.table())

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def as_pandas(columns: Mapping[str, Any], index: Any = None, name: str | None = None) -> pd.DataFrame:
-    """A frame of pandas, by an index (of that name) if one is given; InputError without pandas."""
+    """A pandas DataFrame, with an index (of that name) if one is given; InputError without pandas."""
     try:
         import pandas
     except ImportError:
@@ -22,7 +22,7 @@ def as_pandas(columns: Mapping[str, Any], index: Any = None, name: str | None = 
 
 
 def as_polars(columns: Mapping[str, Any], lists_of: Mapping[str, Sequence[Any]]) -> pl.DataFrame:
-    """A frame of polars; `lists_of` are the values that the lists of a column are of. InputError without polars."""
+    """A polars DataFrame; `lists_of` has, for columns of lists, the possible elements. InputError without polars."""
     try:
         import polars
     except ImportError:

@@ -1,4 +1,4 @@
-"""A description as HTML: a fragment for notebooks, which have no styles of ours. Every text is escaped."""
+"""Render a description as HTML: a fragment for notebooks, with inline styles. Every text is escaped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from udcp_dsl.showing.shared_wording import visible_lines
 
 _TEXT, _NUMBER = "text-align: left", "text-align: right"
 _BOLD = ' style="font-weight: bold"'
-# Shades that can be read on white and on black alike; pages of ours set their own by the class.
+# Colours that are readable on white and on black; our own pages override them by the class.
 _INLINE = {
     "good": "color: #2a8552; font-weight: bold",
     "bad": "color: #d63b3b; font-weight: bold",
@@ -23,7 +23,7 @@ _INLINE = {
 
 
 def as_html(description: Description) -> str:
-    """A fragment, for notebooks: the verdict stands below the title."""
+    """A fragment for notebooks; the verdict is below the title."""
     d = description
     tables = (f"{paragraphs([t.title])}{table_html(t)}{paragraphs([t.note])}" for t in d.tables if t.columns)
     folded = (
@@ -44,12 +44,12 @@ def marked(line: Line) -> str:
 
 
 def paragraphs(lines: Sequence[Line]) -> str:
-    """Each line that says something."""
+    """One paragraph per line that is not empty."""
     return "".join(f"<p>{marked(line)}</p>" for line in lines if line)
 
 
 def table_html(table: Table, caption: str = "") -> str:
-    """Aligned by itself, as a notebook has no styles for it. On a narrow screen it scrolls, and the page does not."""
+    """A table, aligned by inline styles because notebooks have no others. On a narrow screen it scrolls by itself."""
     records = table.records if table.shown is None else table.shown
     longest = {column: _longest(column, records) for column in table.columns if column.bar}
 
@@ -82,7 +82,7 @@ def _longest(column: Column, records: Sequence[Any]) -> float:
 
 
 def _bar(value: float | None, longest: float) -> str:
-    """A bar behind a number, of its own colour, pale."""
+    """The style of a bar behind a number, in a pale shade of its colour."""
     if value is None or not math.isfinite(value) or longest <= 0:
         return ""
     width = 100 * abs(value) / longest

@@ -1,4 +1,4 @@
-"""A description as plain data, for JSON: its own data, and under their keys the records of its tables."""
+"""A description as plain data for JSON: its own data, and the records of its tables under their keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from udcp_dsl.showing.description import Description
 
 
 def as_data(description: Description) -> dict[str, Any]:
-    """Plain data; what has an `as_dict` gives that, other dataclasses their fields."""
+    """Plain data; an object with `as_dict` becomes that, any other dataclass a dict of its fields."""
     tables = {table.key: table.records for table in description.tables if table.key}
     return {key: plain(value) for key, value in {**description.data, **tables}.items()}
 

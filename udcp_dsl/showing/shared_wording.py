@@ -1,4 +1,4 @@
-"""Wording that all results share. Text from elsewhere (labels, file names) cannot steer a terminal."""
+"""Wording that all results share. Text from users (labels, file names) cannot control a terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def visible(text: str) -> str:
-    r"""The text on one line, with what does not print spelt out.
+    r"""The text on one line, with unprintable characters escaped.
 
     >>> visible("a" + chr(7))
     'a\\x07'

@@ -1,4 +1,4 @@
-"""A hierarchy of labels from what a network has learnt: agglomerative clustering of class means, cut at given sizes.
+"""A hierarchy of labels from a network's embeddings: agglomerative clustering of class means, cut at given sizes.
 
 All levels are cuts of one tree of merges, so that they are nested: root > level_1 > level_2 > ... > label.
 """
@@ -97,7 +97,7 @@ def _classes(given: list[Any]) -> list[Any]:
 
 
 def _cut(merges: npt.NDArray[np.int64], leaves: int, clusters: int) -> list[int]:
-    """The cluster of each leaf when so many are left. (scipy's own cut_tree miscounts where heights are equal.)"""
+    """The cluster of each leaf when `clusters` are left. (scipy's own cut_tree miscounts if heights are equal.)"""
     root = list(range(leaves + len(merges)))
     for new, pair in enumerate(merges[: leaves - clusters], leaves):
         for old in pair:
@@ -108,7 +108,7 @@ def _cut(merges: npt.NDArray[np.int64], leaves: int, clusters: int) -> list[int]
 
 
 def _as_csv(names: list[Any], cuts: list[list[int]]) -> str:
-    """Clusters are named by their path, g1, g1_2 ..., numbered by their first label: identifiers of the language."""
+    """The CSV text. Clusters are named by their path (g1, g1_2, ...), numbered by their first label: valid names."""
     clusters = ["g"] * len(names)
     columns = []
     for level, cut in enumerate(cuts):

@@ -1,6 +1,6 @@
-"""One batch through one model: unpack it, bring it to the device, halve it while it does not fit, take the logits.
+"""One batch through one model: unpack it, move it to the device, halve it while memory runs out, take the logits.
 
-The model is in eval mode and on the device for the time of a `with prepared(...)`, and as it was afterwards.
+Within `with prepared(...)`, the model is in eval mode and on the device; afterwards it is as it was before.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _DROPOUT = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropou
 
 @dataclass(frozen=True)
 class Batch:
-    """What the model is called with, and the true labels that came with it."""
+    """The inputs of the model, and the true labels that came with them."""
 
     inputs: Any
     labels: npt.NDArray[Any] | None
 
 
 def unpacked(batch: Any, number: int) -> Batch:
-    """A batch as the loader gives it: x, (x,), (x, y), or a mapping that may hold labels under one of LABEL_KEYS."""
+    """Unpack a loader's batch: x, (x,), (x, y), or a mapping that may hold labels under one of LABEL_KEYS."""
     if isinstance(batch, Tensor | np.ndarray):
         return Batch(batch, None)
     if isinstance(batch, Mapping):
@@ -69,7 +69,7 @@ def resolved_device(device: str | torch.device) -> torch.device:
 
 @contextmanager
 def prepared(models: Sequence[Model], device: torch.device, *, dropout: bool = False) -> Iterator[None]:
-    """The models on the device and in eval mode, their dropout active on request; afterwards as they were."""
+    """Move models to the device and into eval mode, with active dropout on request; restore them afterwards."""
     with ExitStack() as restore:
         for model in models:
             if not isinstance(model, nn.Module):
@@ -77,7 +77,7 @@ def prepared(models: Sequence[Model], device: torch.device, *, dropout: bool = F
             modules = list(model.modules())
             restore.callback(_set_modes, modules, [module.training for module in modules])
             homes = {tensor.device for tensor in chain(model.parameters(), model.buffers())}
-            # A model that is spread over several devices stays so. Moving happens outside of inference mode, in
+            # A model that is spread over several devices is not moved. Moving happens outside of inference mode, in
             # which the parameters would turn into tensors that can never be trained again.
             if len(homes) == 1 and device not in homes:
                 restore.callback(model.to, homes.pop())
@@ -95,7 +95,7 @@ def prepared(models: Sequence[Model], device: torch.device, *, dropout: bool = F
 
 
 def _set_modes(modules: Sequence[nn.Module], training: Sequence[bool]) -> None:
-    # Not by train(), which reaches into the children: their flags may differ.
+    # Not by train(), which also sets the children, whose flags may differ.
     for module, flag in zip(modules, training, strict=True):
         module.training = flag
 
@@ -143,7 +143,7 @@ class Halving:
             except RuntimeError as error:
                 if size is None or size <= 1 or not _is_out_of_memory(error):
                     raise
-            # Outside of the handler: the traceback holds on to what did not fit.
+            # Outside of the handler: its traceback keeps the tensors alive that did not fit.
             self.limit = size // 2
             if self.device.type == "cuda":
                 torch.cuda.empty_cache()
@@ -152,12 +152,12 @@ class Halving:
 
 
 def _is_out_of_memory(error: RuntimeError) -> bool:
-    text = str(error).lower()  # only cuda's has a type of its own
+    text = str(error).lower()  # only cuda has its own exception type
     return isinstance(error, torch.cuda.OutOfMemoryError) or "out of memory" in text or "can't allocate memory" in text
 
 
 def _to(tensor: Tensor, device: torch.device) -> Tensor:
-    if device.type != "cuda":  # on mps, copies that do not block have handed over unfinished data
+    if device.type != "cuda":  # on mps, non-blocking copies have returned incomplete data
         return tensor.to(device)
     pinned = tensor.pin_memory() if tensor.device.type == "cpu" and not tensor.is_pinned() else tensor
     return pinned.to(device, non_blocking=True)
@@ -175,7 +175,7 @@ def _mapped(inputs: Any, change: Callable[[Tensor], Tensor]) -> Any:
 
 
 def _rows(inputs: Any) -> int | None:
-    """The number of rows that all tensors of the inputs have; None if they differ, and cannot be halved."""
+    """The number of rows of all tensors in the inputs; None if they differ, so that the batch cannot be halved."""
     counts: set[int] = set()
 
     def count(tensor: Tensor) -> Tensor:

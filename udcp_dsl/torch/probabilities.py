@@ -30,8 +30,8 @@ Labels: TypeAlias = npt.NDArray[Any]
 Out: TypeAlias = str | os.PathLike[str] | None
 Device: TypeAlias = str | torch.device
 
-_ROWS = 256  # a batch, where one tensor is given instead of batches
-_PATIENCE = 1.0  # seconds before a bar is worth showing
+_ROWS = 256  # per batch, if one tensor is given instead of batches
+_PATIENCE = 1.0  # seconds before a progress bar is shown
 
 
 @overload
@@ -256,14 +256,14 @@ def mc_probabilities(
 
 
 class _Softmax:
-    """softmax(logits / T), handed over on the cpu. Notices logits that are distributions already."""
+    """softmax(logits / T), on the cpu. Warns if the logits seem to be probabilities already."""
 
     def __init__(self, temperature: float | None, dtype: np.dtype[Any]) -> None:
         self.temperature = 1.0 if temperature is None else float(temperature)
         if not (math.isfinite(self.temperature) and self.temperature > 0):
             raise InputError(f"the temperature is {temperature}: give a finite number above 0")
         self.double = dtype == np.float64
-        self.normalised: bool | None = None  # of the first batch: none of its rows would be so by chance
+        self.normalised: bool | None = None  # whether all rows of the first batch are: no chance
 
     def __call__(self, z: Tensor) -> Tensor:
         z = z.cpu().double() if self.double else z.float()  # there is no float64 on mps
@@ -286,7 +286,7 @@ def _run(
     progress: bool | None,
     with_labels: bool,
 ) -> Matrix | tuple[Matrix, Labels]:
-    """Apply `step` to the inputs of every batch, and put the results together."""
+    """Apply `step` to the inputs of every batch, and join the results."""
     if _shuffles(loader) and not with_labels:
         raise InputError(
             "the loader shuffles, so rows cannot be matched to their labels: make it with shuffle=False, or request "
@@ -329,7 +329,7 @@ def _labels_of(batch: Batch, number: int, rows: int) -> Labels:
 
 
 def _gathered(blocks: Iterator[Matrix]) -> Matrix:
-    """The blocks as one array. Each is dropped once it is copied, so that hardly more than the array is ever held."""
+    """Join the blocks into one array. Each is freed once it is copied, so memory hardly exceeds that of the array."""
     held = deque(blocks)
     if not held:
         raise InputError("the loader gave no batches")
@@ -343,7 +343,7 @@ def _gathered(blocks: Iterator[Matrix]) -> Matrix:
 
 
 def _streamed(blocks: Iterator[Matrix], path: Path, dtype: np.dtype[Any]) -> Matrix:
-    """The blocks as a .npy file."""
+    """Write the blocks to a .npy file, and return it as a memory map."""
     if path.suffix != ".npy":
         raise InputError(f"out is {str(path)!r}: give a name that ends in .npy")
     rows = 0
@@ -358,7 +358,7 @@ def _streamed(blocks: Iterator[Matrix], path: Path, dtype: np.dtype[Any]) -> Mat
 
 
 def _tracked(loader: Iterable[Any], progress: bool | None) -> Iterator[Any]:
-    """The batches, with a bar on stderr where that is a terminal."""
+    """The batches, with a progress bar if stderr is a terminal."""
     wanted = progress is not False and sys.stderr.isatty()
     began = time.monotonic()
     with ExitStack() as shown:
@@ -392,5 +392,5 @@ def _checked_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
 
 
 def _torch_dtype(dtype: np.dtype[Any]) -> torch.dtype:
-    """In what the numbers are formed: float32, or float64 where that is asked for."""
+    """The dtype of the computation: float64 if the result is float64, else float32."""
     return torch.float64 if dtype == np.float64 else torch.float32

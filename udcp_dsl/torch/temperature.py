@@ -1,7 +1,7 @@
 """Temperature scaling: the T that minimises the negative log-likelihood of softmax(z / T).
 
-In b = 1 / T the mean NLL is convex, with derivative mean over rows of (E_p[z] - z_y), p = softmax(b z): a root of a
-rising function, found by bisection with secant steps (Brent) over log T.
+As a function of b = 1 / T, the mean NLL is convex; its derivative is the mean over rows of (E_p[z] - z_y), with
+p = softmax(b z). The root of the derivative is found by Brent's method over log T.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Weights into a model, from files that cannot run code: safetensors, or state dicts read with weights_only=True."""
+"""Load weights into a model, from files that cannot run code: safetensors, or torch files read with weights_only."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _safetensors(file: Path) -> Any:
         raise InputError(f"{file} needs the package safetensors: pip install safetensors") from None
     try:
         return safetensors.load_file(file)
-    except Exception as error:  # its own exception, which is known only where it is installed
+    except Exception as error:  # its own exception type exists only if it is installed
         raise InputError(f"{file} is not a safetensors file: {error}") from error
 
 

@@ -31,7 +31,7 @@ from udcp_dsl.per_row import PerRow, as_number
 
 __all__ = ["Declared", "Kept", "declare", "declared_input", "with_inputs", "with_params"]
 
-# Labels times declarations of one spec, a label that is read from a file counting sixteen: some seconds.
+# Most labels times declarations of one spec (some seconds); those read from a file count _READ times.
 _MOST_ENTRIES, _READ = 32_000_000, 16
 
 # The order of building: later kinds refer to earlier ones.
@@ -47,9 +47,9 @@ def declare(
     params: Mapping[str, float],
     kept: Kept | None = None,
 ) -> Declared:
-    """Build everything that the spec declares; see `Declared.diagnostics` for what is wrong with it.
+    """Build everything that the spec declares; errors are in `Declared.diagnostics`.
 
-    What is in `kept` from a time before is not built again, where nothing has changed that it is built from.
+    With `kept`, a declaration is not built again if nothing has changed that it depends on.
     """
     d = Declared(files, broken=set(spec.unread))
     data = _names(d, spec)
@@ -87,7 +87,7 @@ def declare(
 
 
 def with_params(d: Declared, spec: ast.Spec, params: Mapping[str, float]) -> Declared:
-    """The same declarations with other values of the parameters, which no data depend on: no file is read again."""
+    """The same declarations with other values of the parameters. No data depend on these, so no file is read again."""
     again = replace(d, things=dict(d.things), broken=set(), diagnostics=[])
     for x in spec.declarations:
         if isinstance(x, ast.Param):
@@ -99,20 +99,20 @@ def with_params(d: Declared, spec: ast.Spec, params: Mapping[str, float]) -> Dec
 
 
 def with_inputs(d: Declared, row: Mapping[str, Any]) -> Declared:
-    """The same declarations with the inputs of one row, or of many, in place of what is declared of them."""
+    """The same declarations with the inputs replaced by the numbers of one row, or of many."""
     things = dict(d.things)
     for name, value in row.items():
         thing = things[name]
         if isinstance(thing, Costs):
             costs = value if isinstance(value, PerRow) else np.array(value, dtype=np.float64)
-            things[name] = Costs(name, costs, thing.of)  # type: ignore[arg-type]  # those of many rows stand for one's
+            things[name] = Costs(name, costs, thing.of)  # type: ignore[arg-type]  # a PerRow stands in for an array
         else:
             things[name] = as_number(value)
     return replace(d, things=things, broken=set(), diagnostics=[])
 
 
 def _names(d: Declared, spec: ast.Spec) -> list[Data]:
-    """The declarations of data, the first of each name; lets and losses are noted, names declared twice are faults."""
+    """The declarations of data, the first of each name; lets, losses and limits go to `d`. A duplicate is an error."""
     first: dict[str, ast.Name] = {}
     data: list[Data] = []
     for x in spec.declarations:

@@ -11,8 +11,8 @@ from udcp_dsl.expression.domain import Actions, Category, Costs, Family, Hierarc
 from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.language import ast
 
-# A thousand misspelt names among ten thousand are one mistake, which the first few suggestions show: names that are
-# compared with others in one spec.
+# Most names that unknown ones are compared with, per spec: a thousand misspelt labels are one mistake, for which the
+# first few suggestions are enough.
 _MOST_COMPARED = 50_000
 
 Thing = Category | Family | Costs | Metric | Hierarchy | Actions | RowInput | float
@@ -20,7 +20,7 @@ Thing = Category | Family | Costs | Metric | Hierarchy | Actions | RowInput | fl
 
 @dataclass
 class Declared:
-    """What the declarations of a spec came to; `broken` are the names of those that came to nothing."""
+    """The compiled declarations of a spec; `broken` are the names of those with an error."""
 
     files: Files
     labels: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Declared:
         self.diagnostics.append(found)
 
     def meant(self, name: str, known: Iterable[str]) -> Suggestion:
-        """The names nearest to an unknown one, while not too many were sought; then `known` is not gone through."""
+        """Suggest the known names nearest to an unknown one; after too many comparisons, do not search `known`."""
         if self._compared > _MOST_COMPARED:
             way_out = "see the first of these errors for names that are known"
             return Suggestion(known_names(known) if isinstance(known, Collection) else way_out)
@@ -64,4 +64,4 @@ class Declared:
 
 
 class Fault(Exception):
-    """A fault of one declaration, already reported: the declaration is given up, the others go on."""
+    """Raised to give up one declaration, whose error is already reported; the others go on."""

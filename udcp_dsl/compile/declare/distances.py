@@ -50,7 +50,7 @@ def _path(d: Declared, name: str, path: ast.Path) -> TreeMetric:
 
 
 def _checked(path: str, names: Sequence[str], matrix: Floats) -> Floats:
-    """A matrix that is a distance; where rounding makes the two ways differ, the larger."""
+    """Check that a matrix is a distance; if rounding makes it asymmetric, take the larger entries."""
     if (matrix < 0).any():
         a, b = (int(i) for i in np.argwhere(matrix < 0)[0])
         raise FileFault("E242", f"{path}: the distance of {names[a]} and {names[b]} is negative: {matrix[a, b]:g}",

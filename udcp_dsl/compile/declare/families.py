@@ -65,8 +65,8 @@ def categories_named(d: Declared, name: str) -> list[str]:
 def level_of(
     d: Declared, h: Hierarchy, part: ast.Name | ast.Indexed, wanted: Literal["family", "level", "node"]
 ) -> int | None:
-    """The depth of a level named after the dot; what is `wanted` there is a family, the level of a node that follows,
-    or a node."""
+    """The depth of the level named after the dot, or None with a diagnostic. `wanted`, for the message, is what should
+    be there: a family, the level of a node that follows, or a node."""
     if isinstance(part, ast.Indexed) and part.kind == "level":
         depth = int(part.argument.text[:20]) if re.fullmatch("[0-9]+", part.argument.text) else -1
         if 0 <= depth <= h.height:

@@ -25,7 +25,7 @@ def build_row_costs(d: Declared, x: ast.Costs, body: ast.PerRow) -> RowCosts:
 
 
 def declared_input(d: Declared, thing: object) -> RowInput | None:
-    """The input that a thing of a spec is, if it is one."""
+    """The input that a thing of a spec declares, or None."""
     if isinstance(thing, RowInput):
         return thing
     if not isinstance(thing, RowCosts):
@@ -44,7 +44,7 @@ def _range(d: Declared, low: ast.Signed, high: ast.Signed) -> tuple[float, float
 
 
 def _refuse_label(d: Declared, name: ast.Name) -> None:
-    """In a table the column of an input and that of a label would have one name."""
+    """Refuse an input with the name of a label: in a table, both would have the same column."""
     if name.text in d.index:
         message = f"{name.text!r} is a label: an input of this name would share its column in tables"
         d.error("E252", name.span, message, f"choose another name, such as {name.text}_input")

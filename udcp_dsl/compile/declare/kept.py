@@ -17,14 +17,14 @@ Data = ast.Hierarchy | ast.Category | ast.Categories | ast.Costs | ast.Distance 
 
 
 class Kept:
-    """The things of the last run, by what they were built from, each with its warnings."""
+    """The results of the last run with their warnings, by what they were built from."""
 
     def __init__(self) -> None:
         self._before: dict[tuple[object, ...], tuple[Thing, Span, list[Diagnostic]]] = {}
         self._now: dict[tuple[object, ...], tuple[Thing, Span, list[Diagnostic]]] = {}
 
     def recall(self, d: Declared, x: Data, build: Callable[[], Thing]) -> Thing:
-        """What `x` came to before, with its warnings at today's places; else what `build` makes of it."""
+        """The kept result for `x`, with its warnings moved to their present places; else the result of `build`."""
         key = self._key(d, x)
         found = self._before.get(key)
         if found is None:
@@ -41,12 +41,12 @@ class Kept:
         return thing
 
     def forget_the_rest(self) -> None:
-        """Keep what this run needed, and nothing else."""
+        """Keep only the results that this run used."""
         self._before, self._now = self._now, {}
 
     @staticmethod
     def _key(d: Declared, x: Data) -> tuple[object, ...]:
-        # By identity: a thing that is kept under this key holds what it refers to, so that no other takes its place.
+        # By id: what this declaration refers to is kept as well, so that no other object gets its id.
         of = x.of.head.text if isinstance(x, ast.Costs | ast.Distance) and x.of is not None else None
         if isinstance(x, ast.Distance) and isinstance(x.body, ast.Path):
             of = x.body.hierarchy.text

@@ -111,7 +111,7 @@ def report_twice(d: Declared, item: ast.Item, message: str, way_out: str, first:
 def report_unknown(
     d: Declared, unknown: Iterable[tuple[ast.Item, str]], known: Sequence[str], items: Iterable[ast.Item], what: str
 ) -> None:
-    """E210 for each; a fix is a name that is near and not yet among the `items`."""
+    """Report E210 for each; a fix is a near name that is not among the `items`."""
     listed: set[str] | None = None
     for item, name in unknown:
         meant = d.meant(name, known)

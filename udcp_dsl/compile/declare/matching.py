@@ -35,7 +35,7 @@ def key_column(d: Declared, file: ast.File, table: Table) -> str | None:
 def complete(
     d: Declared, file: ast.File, found: Iterable[str], wanted: Sequence[str], what: str, matched: str = ""
 ) -> None:
-    """Every wanted key must be there; others are only worth a warning. `matched` says how rows find their keys."""
+    """Every wanted key must be there; others cause a warning. `matched`, for the message, is how rows are matched."""
     there = set(found)
     missing = [key for key in wanted if key not in there]
     if missing:
@@ -92,7 +92,7 @@ def only(file: ast.File, what: str, *endings: str) -> None:
 
 
 def whole(file: ast.File) -> None:
-    """Only a CSV file has columns to choose from."""
+    """Refuse clauses for columns, if the file is not CSV."""
     if ending(file) in ("json", "npy") and (file.column or file.by or file.levels):
         word = "column" if file.column else "by" if file.by else "levels"
         raise FileFault("E309", f"`{word}` is for CSV files, and {file.path} is read whole", f"leave out `{word}`")

@@ -1,8 +1,8 @@
 """What an atom is: one set function of the language, with everything about it in one file.
 
-`value` is its mathematics, slow and plain, the judge of the rest; `batch` its value on many sets at once; `start` its
-increments, and `growth` the same for compiled orders, where they know its kind; `proves` and `lacks` its facts;
-`additive` its place in the additive form, if it has one; `lower` its linear form, or why it has none.
+`value` is its definition, slow and simple, against which the rest is tested; `batch` its value on many sets at once;
+`start` its increments, and `growth` their kind, if the compiled orders have it; `proves` and `lacks` its facts;
+`additive` its additive form, if it has one; `lower` its linear form, or why it has none.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from udcp_dsl.expression.forms import Additive
 from udcp_dsl.expression.growth import Growth
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
-# Labels for each member of a set, from which on to look at the members is quicker than to look at the mask.
+# From this many labels per member of a set on, reading the members is faster than reading the mask.
 _FEW = 4
 
 
@@ -52,29 +52,29 @@ class Sets:
 
     @cached_property
     def _places(self) -> Ints:
-        # Of one dimension: numpy takes four times as long to find what is true in two.
+        # On the flat mask: in two dimensions numpy takes four times as long.
         return np.asarray(np.flatnonzero(self.mask), dtype=np.int64)
 
     @cached_property
     def offsets(self) -> Ints:
-        """Where each set begins among the members of all, and where the last one ends."""
+        """Where each set begins in `members`, and where the last one ends."""
         starts = np.arange(len(self.mask) + 1) * self.mask.shape[1]
         return np.asarray(np.searchsorted(self._places, starts), dtype=np.int64)
 
     @cached_property
     def members(self) -> npt.NDArray[np.int32]:
-        """The labels of all sets, one set after the other, by their positions."""
-        # A quarter of the time that a remainder for each takes.
+        """The positions of the labels of all sets, one set after the other."""
+        # This takes a quarter of the time of a remainder.
         starts = np.repeat(np.arange(len(self.mask)) * self.mask.shape[1], np.diff(self.offsets))
         return np.asarray(np.subtract(self._places, starts, dtype=np.int32, casting="unsafe"))
 
     @property
     def listed(self) -> bool:
-        """Whether somebody has asked for the members, and they are few: an atom then goes by them, not by the mask."""
+        """Whether `members` has been computed already and is short: atoms then read it instead of the mask."""
         return "members" in vars(self) and self._few * len(self.members) <= self.mask.size
 
     def some(self, start: int, stop: int) -> Sets:
-        """Those from `start` to `stop`; of what is known of all, members come along."""
+        """The sets from `start` to `stop`, with their members if `listed`."""
         part = Sets(self.mask[start:stop], self._few)
         if self.listed:
             offsets = self.offsets[start : stop + 1]
@@ -83,7 +83,7 @@ class Sets:
 
 
 class Held:
-    """One growing set for each of n instances; all increments of a loss look at the same one."""
+    """One growing set for each of n rows; all increments of a loss share it."""
 
     def __init__(self, n: int, K: int) -> None:
         self.mask: Bools = np.zeros((n, K), dtype=bool)
@@ -92,17 +92,17 @@ class Held:
 
 
 class Increment(ABC):
-    """An atom on growing sets: `value` (n,) at S, `after()` (n, K) at S + y for every y, `push(y)` to go on."""
+    """An atom on growing sets: `value` (n,) at S, `after()` (n, K) at S + y for every y, `push(y)` adds a label."""
 
     value: Floats
 
     @abstractmethod
     def after(self) -> Floats:
-        """The value at S + y for every label y, (n, K); where y is in S already, the value at S."""
+        """The value at S + y for every label y, (n, K); if y is in S already, the value at S."""
 
     @abstractmethod
     def push(self, y: Ints) -> None:
-        """Add label y[i], not in it yet, to the set of instance i. The held mask is updated afterwards."""
+        """Add label y[i], which must be new, to the set of row i. The caller updates the shared mask afterwards."""
 
 
 class Atom(ABC):
@@ -111,19 +111,19 @@ class Atom(ABC):
     name: ClassVar[str]
     signatures: ClassVar[tuple[tuple[str, ...], ...]]  # the kinds of argument that it takes
     indicator: ClassVar[bool] = False
-    # Whether `lower` never declines, so that it need not be tried to know: it takes a second with 10,000 labels.
+    # Whether `lower` always succeeds, so that it need not be tried: with 10,000 labels, it takes a second.
     always_linear: ClassVar[bool] = False
     K: int
 
     @property
     @abstractmethod
     def key(self) -> tuple[object, ...]:
-        """Equal for atoms that are one and the same function."""
+        """A key that is equal for atoms that are the same function."""
 
     @property
     def most(self) -> int | None:
-        """For a count, its largest value: then it may stand under a function of a count. A count is whole, 0 on the
-        empty set, monotone and submodular."""
+        """The largest value of a count, to which functions of a count apply; None for other atoms. A count is an
+        integer, 0 on the empty set, monotone and submodular."""
         return None
 
     @abstractmethod
@@ -133,7 +133,7 @@ class Atom(ABC):
     def batch(self, sets: Sets) -> Floats: ...
 
     def batch_by_row(self, sets: Sets, costs: Floats) -> Floats:
-        """`batch` with costs of its own for each set, (n, labels or categories); for atoms of costs."""
+        """`batch` with different costs for each set, (n, labels or categories); only for atoms of costs."""
         raise NotImplementedError
 
     @abstractmethod
@@ -141,7 +141,7 @@ class Atom(ABC):
 
     @abstractmethod
     def growth(self) -> Growth | None:
-        """How a growing set pays for it; None where `start` alone says so, which is slower by far."""
+        """The kind of its increments, for compiled orders; None if it has only `start`, which is much slower."""
 
     @property
     @abstractmethod
@@ -152,40 +152,40 @@ class Atom(ABC):
         """Facts that hold, each with its reason."""
 
     def lacks(self) -> Mapping[str, str]:
-        """Reasons for facts that do not hold in general, where more can be said than that."""
+        """Specific reasons for facts that do not hold in general; the others get a default reason."""
         return {}
 
     def additive(self) -> Additive | None:
         return None
 
     def probes(self) -> Sequence[int]:
-        """A few labels on which the atom shows its character, for the search for counter-examples."""
+        """A few labels on which counter-examples are likely to be found."""
         return ()
 
     def rules(self, span: Span | None, text: str) -> Rules:
         return atom(span, text, self.interval, self.proves(), self.lacks())
 
     def entries(self) -> Entries | None:
-        """How it is read off a table, for the search for best sets; None where it has an additive form, or no table."""
+        """The table that the search for best sets reads it from; None if it has an additive form, or no table."""
         return None
 
     @abstractmethod
     def lower(self, model: Lowering, push: Push) -> Affine:
-        """The atom in a linear model, held on the sides to which it is pushed; raises NoLinearForm, with the reason,
-        where it has none."""
+        """The atom in a linear model, bounded where it is pushed; raises NoLinearForm, with the reason, if it has
+        none."""
 
     def grid(self) -> Grid | None:
-        """The values that it can take, or None where that is not known; by default those of an indicator or a count."""
+        """The values that it can take, or None if unknown; by default those of an indicator or a count."""
         most = 1 if self.indicator else self.most
         return None if most is None else Grid.of(np.arange(1.0 + most))
 
     @property
     def actions(self) -> Actions | None:
-        """Those of which it is the loss of the best one, if it is."""
+        """The table of actions of `worst`; None for other atoms."""
         return None
 
     def counted(self) -> Ints:
-        """For a count, the labels that make it more than 0."""
+        """For a count, the labels that raise it above 0."""
         return np.flatnonzero(self.batch(Sets(np.eye(self.K, dtype=bool))))
 
 
@@ -205,7 +205,7 @@ class CostAtom(Atom):
 
 
 class CategoryAtom(Atom):
-    """An indicator of how a set lies to one category."""
+    """An indicator that relates a set to one category."""
 
     signatures = (("category",),)
     always_linear = True
@@ -261,14 +261,14 @@ class LinearIncrement(Increment):
 
 
 def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """a + b as it is rounded, and what the rounding loses, exactly (Knuth)."""
+    """a + b rounded, and its exact rounding error (Knuth)."""
     total = a + b
     of_b = total - a
     return total, (a - (total - of_b)) + (b - of_b)
 
 
 class CompensatedIncrement(Increment):
-    """A sum of weights over the set, to the last bit in whatever order they are added."""
+    """A compensated sum of weights over the set, accurate in any order of adding."""
 
     def __init__(self, held: Held, weights: Floats) -> None:
         self.held = held

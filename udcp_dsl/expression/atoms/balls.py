@@ -1,7 +1,7 @@
-"""The least costly ball of a hierarchy that holds a set (`domain.Balls`), in a linear model.
+"""The cheapest ball of a hierarchy that contains a set (`domain.Balls`), in a linear model.
 
-From below: s picks one ball, x_y <= sum of s over the balls that hold y. From above: q picks a ball of two members.
-Both sums are taken along the tree, so that rows stay short and no row is written for a pair of labels.
+Lower bound: s picks one ball, x_y <= sum of s over the balls that contain y. Upper bound: q picks a ball of two
+members. Both sums are built along the tree, so rows stay short and there is no row per pair of labels.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ NOTHING = Affine(0.0, {})
 
 
 def least_ball(balls: Balls, model: Lowering, costs: NDArray[np.floating[Any]], push: Push) -> Affine:
-    """The least cost of a ball that holds the set, for costs that rise with the ball."""
+    """The least cost of a ball that contains the set, for costs that rise with the ball."""
     cost = NOTHING
     if Push.DOWN in push:
-        # Those of one label cost nothing and need not be whole: a label is only in if all of s covers it.
+        # Balls of cost 0 have one label and need no binary: a label can be in only if the s that cover it sum to 1.
         picked = [model.binary() if c > 0 else model.continuous(0.0, 1.0) for c in costs]
         model.at_most(total(picked), 1.0)
         _cover(balls, model, picked)
@@ -35,7 +35,7 @@ def least_ball(balls: Balls, model: Lowering, costs: NDArray[np.floating[Any]], 
 
 
 def _cover(balls: Balls, model: Lowering, picked: list[Affine]) -> None:
-    """x_y <= the sum of s over the balls that hold y.
+    """x_y <= the sum of s over the balls that contain y.
 
     inside(v, r) sums the balls around v or below it that reach exactly r beyond v; covers(v, r) all balls that
     reach r or more beyond v: those of inside(v, r), inside(v, r + 1) and the edge above v, and, seen from the

@@ -53,7 +53,7 @@ class Count(Atom):
         return np.asarray(np.count_nonzero(touched, axis=1), dtype=np.float64)
 
     def _touched_by_mask(self, sets: Sets) -> Bools:
-        # Categories are never empty, so each start begins a run of its own.
+        # Categories are never empty, so `reduceat` sees one run per category.
         return np.logical_or.reduceat(sets.mask[:, self.family.members], self.family.starts[:-1], axis=1)
 
     def _touched_by_members(self, sets: Sets) -> Bools:
@@ -70,7 +70,7 @@ class Count(Atom):
 
     @cached_property
     def slots(self) -> Ints:
-        """The categories of each label, (most categories of a label, K), filled up with one that costs nothing."""
+        """The categories of each label, (most categories of a label, K), padded with one that costs nothing."""
         starts, category = self.family.by_label
         many = np.diff(starts)
         slots = np.full((int(many.max(initial=1)), self.K), len(self.family), dtype=np.int64)
@@ -129,7 +129,7 @@ class Count(Atom):
 
 
 class CountIncrement(Increment):
-    """`left` holds what each category not touched yet still costs."""
+    """`left` is the weight of each category that is not touched yet, and 0 for the others."""
 
     def __init__(self, held: Held, slots: Ints, weights: Floats) -> None:
         self.held = held

@@ -1,8 +1,8 @@
 """diameter(d) = the largest d(a, b) over pairs of labels in S, or of categories that S touches; 0 for fewer than two.
 
-A set grown by y has the larger of the diameter so far and the distance from y to its farthest member. In a hierarchy
-two sweeps find the diameter of a set: the member farthest from any one is an end of a longest path. Of a distance
-between categories a single label in two of them has a diameter already: d(y, y) is theirs.
+After adding y, it is the larger of the diameter so far and the distance from y to its farthest member. In a hierarchy,
+two sweeps find the diameter of a set: the member farthest from any member is an end of a longest path. With a distance
+between categories, a single label in two of them has a diameter already: d(y, y) is the distance between the two.
 """
 
 from __future__ import annotations
@@ -71,16 +71,16 @@ class Diameter(DistanceAtom):
         return None
 
     def entries(self) -> Columns | FarthestPair:
-        """In a hierarchy a set lies within half its diameter of the middle of a longest path."""
+        """In a hierarchy, every member is within half the diameter of the middle of a longest path."""
         metric, K = self.metric, self.K
         if isinstance(metric, TreeMetric):
             return Columns(metric.middles * K, lambda: 2.0 * metric.edge * metric.from_middles())
         return FarthestPair(K * K, lambda: metric.row(np.arange(K)))
 
     def lower(self, model: Lowering, push: Push) -> Affine:
-        """In a hierarchy by the balls that hold the set; else from below by t >= d(a, b) (x_a + x_b - 1) for each pair
-        of labels (or of categories, x saying which are touched), and from above by the distance of two of them that
-        binaries pick, one row each."""
+        """In a hierarchy, by the balls that contain the set. Else the lower bound is t >= d(a, b) (x_a + x_b - 1) for
+        each pair of labels (or of categories, where x says which are touched), and the upper bound the distance of
+        two of them that binaries pick, one row each."""
         if isinstance(self.metric, TreeMetric):
             balls = self.metric.balls
             return least_ball(balls, model, self.metric.edge * balls.diameters, push)
@@ -124,7 +124,7 @@ def farthest(metric: Metric, sets: Sets) -> Floats:
 
 
 class DiameterIncrement(Increment):
-    """`far` holds each label's farthest distance to S and itself."""
+    """`far` is the largest distance from each label to S or itself."""
 
     def __init__(self, held: Held, metric: Metric) -> None:
         self.held = held

@@ -19,7 +19,7 @@ from udcp_dsl.expression.forms import Additive, Weighted
 from udcp_dsl.expression.growth import Larger
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
-# Some 70 MB: up to 2,900 labels of as many different costs.
+# About 70 MB: 2,900 labels with as many distinct costs.
 _MOST_MEMBERS = 1 << 23
 
 
@@ -82,7 +82,7 @@ class Max(CostExtreme):
 
 
 def nested(costs: Floats) -> Additive | None:
-    """max(c) as weights on nested categories; None where they would take too much memory."""
+    """max(c) as weights on nested categories; None if they would take too much memory."""
     levels = np.unique(costs)
     if len(levels) * len(costs) > _MOST_MEMBERS:
         return None

@@ -1,7 +1,7 @@
-"""nodes(h) = the fewest nodes of h, labels being nodes, whose leaves together are exactly S: "all mammals, and trout".
+"""nodes(h) = the fewest nodes of h, labels included, whose leaves together are exactly S: "all mammals, and trout".
 
-They are the topmost of the nodes that lie wholly inside S. Each label is one, and a node that is whole stands for its
-children: nodes(h) = |S| - the sum of (children - 1) over the nodes wholly inside S. The root counts as a node.
+They are the topmost of the nodes that lie wholly inside S. Each label of S counts 1, and an inner node wholly inside S
+replaces its children: nodes(h) = |S| - the sum of (children - 1) over these inner nodes. The root counts as a node.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Nodes(Atom):
 
     @cached_property
     def _branching(self) -> Ints:
-        """The nodes with several children; those with one are whole when that one is."""
+        """The nodes with several children; one with a single child saves nothing."""
         return np.flatnonzero(self.hierarchy.child_counts > 1)
 
     @property
     def _saved(self) -> Floats:
-        """How many nodes fewer it takes when each of them is whole."""
+        """How many nodes each of them saves when it is wholly inside the set."""
         return (self.hierarchy.child_counts[self._branching] - 1).astype(np.float64)
 
     def batch(self, sets: Sets) -> Floats:
@@ -61,11 +61,11 @@ class Nodes(Atom):
 
     @property
     def interval(self) -> Interval:
-        """The most that a set which is not whole takes at a node: its children are whole, at 1 each, or not, at their
-        most; and if none of them can be had in parts, one is left out."""
+        """From the leaves up, the most that a set takes below a node that is not wholly inside it: each child takes 1
+        if it is inside, else its own most; if no child can be inside in part, one child is left out."""
         tree = self.hierarchy
         most = np.zeros(len(tree.names), dtype=np.int64)
-        parted = np.zeros(len(tree.names), dtype=bool)  # whether a child can be had in parts
+        parted = np.zeros(len(tree.names), dtype=bool)  # whether a child can be inside in part
         for v in range(len(tree.names) - 1, 0, -1):
             above = tree.parent[v]
             if tree.child_counts[v] and not parted[v]:
@@ -90,7 +90,7 @@ class Nodes(Atom):
         return Additive.of_categories([Weighted(1.0, np.arange(self.K), self.hierarchy.name)], self.K)
 
     def probes(self) -> Sequence[int]:
-        """Labels of the smallest node that has several, and one beside it."""
+        """Labels of the smallest node with several children, and one label outside it."""
         tree = self.hierarchy
         if not len(self._branching):
             return ()
@@ -104,7 +104,7 @@ class Nodes(Atom):
         return Wholes(np.ones(self.K), members, -self._saved)
 
     def lower(self, model: Lowering, push: Push) -> Affine:
-        """A node is whole if its children are: rows as short as a node has children."""
+        """A node is wholly inside if its children are, so rows are as short as the list of its children."""
         tree = self.hierarchy
         whole: dict[int, Affine] = {int(v): model.label(y) for y, v in enumerate(tree.leaf)}
         for v in range(len(tree.names) - 1, -1, -1):
@@ -118,12 +118,12 @@ class Nodes(Atom):
 
 
 class NodesIncrement(Increment):
-    """`missing` holds how many labels each node still lacks."""
+    """`missing` is the number of labels that each node still lacks."""
 
     def __init__(self, held: Held, tree: Hierarchy) -> None:
         self.held = held
         self.tree = tree
-        many = np.append(tree.high - tree.low, 0)  # the last is for labels above a depth: it is never just completed
+        many = np.append(tree.high - tree.low, 0)  # the last is for -1 in `path`: it is never completed
         self.missing: Ints = np.tile(many, (len(held.rows), 1))
         self.saved: Floats = np.append(np.maximum(tree.child_counts - 1, 0), 0).astype(np.float64)
         self.value = np.zeros(len(held.rows))

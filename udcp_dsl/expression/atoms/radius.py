@@ -1,7 +1,7 @@
 """radius(d) = the smallest r such that some label (of all K) is within r of every member of S; 0 if S is empty.
 
-In a hierarchy, with a and b the ends of a longest path of D edges between members and m its middle, the farthest
-member of a leaf y is D / 2 + d(m, y) away: the radius is D / 2 plus the distance from the middle to the nearest leaf.
+In a hierarchy, let a and b be the ends of a longest path of D edges between members, and m its middle. The member
+farthest from a leaf y is D / 2 + d(m, y) away, so the radius is D / 2 plus the distance from m to the nearest leaf.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Radius(DistanceAtom):
         return Columns(self.K**2, lambda: self.metric.row(np.arange(self.K)))
 
     def lower(self, model: Lowering, push: Push) -> Affine:
-        """In a hierarchy by the balls that hold the set; else the centre is an action, and the distance its loss."""
+        """In a hierarchy, by the balls that contain the set; else the centre is an action, the distance its loss."""
         if isinstance(self.metric, TreeMetric):
             balls = self.metric.balls
             return least_ball(balls, model, self.metric.edge * balls.radii, push)
@@ -66,7 +66,7 @@ class Radius(DistanceAtom):
 
 
 class DenseRadiusIncrement(Increment):
-    """`reach` holds how far each centre must reach; O(K^2) a step, as every label may become the centre."""
+    """`reach` is the radius that each centre needs; O(K^2) per step, as every label may become the centre."""
 
     def __init__(self, held: Held, metric: DenseMetric) -> None:
         self.metric = metric

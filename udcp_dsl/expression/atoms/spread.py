@@ -56,8 +56,8 @@ class Spread(DistanceAtom):
         return PairSum(self.K**2, lambda: self.metric.row(np.arange(self.K)))
 
     def lower(self, model: Lowering, push: Push) -> Affine:
-        """Half the sum over members a of T_a, the sum of d(a, b) over the members b: one row a label. (A row for each
-        pair is tighter and, measured at 100 labels, slower.)"""
+        """Half the sum over members a of T_a, the sum of d(a, b) over the members b: one row per label. (One row per
+        pair is tighter but, as measured with 100 labels, slower.)"""
         d = self.metric
         most = [float(d.row(np.array([a]))[0].sum()) for a in range(self.K)]
         parts = []
@@ -73,8 +73,8 @@ class Spread(DistanceAtom):
         return total(parts)
 
     def _sums(self, model: Lowering) -> list[Affine]:
-        """T_a for every label. In a hierarchy a step from a node's parent to the node is nearer to the members below
-        it and farther from the others, so that no row is long."""
+        """T_a for every label. In a hierarchy, it is computed along the tree to keep rows short: a step down to a node
+        comes nearer to the members below it, and farther from the others."""
         if isinstance(self.metric, DenseMetric):
             return [model.labels(row) for row in self.metric.matrix]
         assert isinstance(self.metric, TreeMetric)
@@ -101,7 +101,7 @@ class Spread(DistanceAtom):
 
 
 class SpreadIncrement(Increment):
-    """`total` holds the sum of each label's distances to S."""
+    """`total` is the sum of the distances from each label to S."""
 
     def __init__(self, held: Held, metric: Metric) -> None:
         self.held = held

@@ -30,8 +30,8 @@ class Sum(CostAtom):
 
     def __init__(self, K: int, costs: Costs) -> None:
         super().__init__(K, costs)
-        # Costs of both signs, so large, or so large beside the least of them, that the order in which they are added
-        # could decide a comparison.
+        # Whether costs have both signs and are so large, absolutely or relative to the smallest, that the order of
+        # adding them could decide a comparison.
         self._cancels = bool(self.costs.min() < 0) and bool(self.costs.max() > 0)
         if self._cancels:
             sizes = np.abs(self.costs)

@@ -1,6 +1,6 @@
 """worst(u) = min over actions a of max over y in S of u(y, a); 0 on the empty set.
 
-What the best single action costs if the worst label of the set is the truth.
+The loss of the best single action, if the true label is the worst one of the set.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Worst(Atom):
 
 
 class WorstIncrement(Increment):
-    """`worst` holds, for each action, its worst loss so far."""
+    """`worst` is the worst loss of each action so far."""
 
     def __init__(self, held: Held, losses: Floats) -> None:
         self.shape = held.mask.shape

@@ -1,1 +1,1 @@
-"""Numbers that come with each row: what a spec declares of them, their ranges in facts, their values in expressions."""
+"""Numbers that come with each row: their declarations, their ranges in facts, and their values in expressions."""

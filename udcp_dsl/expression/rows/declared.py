@@ -1,4 +1,4 @@
-"""What a spec declares of numbers that come with each row: `input km in [0, 200]`, `costs fee per row in [0, 500]`."""
+"""Declarations of numbers that come with each row: `input km in [0, 200]`, `costs fee per row in [0, 500]`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from udcp_dsl.expression.domain import Costs, Family, Floats
 
 @dataclass(frozen=True)
 class RowInput:
-    """An input of a loss: its name, its range, and what it has an entry for.
+    """An input of a loss: its name, its range, and its entries.
 
-    `entries` are the labels, or the categories of the family `of`, for costs; None for one number per row.
+    `entries` is None for one number per row; for costs, it has the labels or the categories of the family `of`.
     """
 
     name: str
@@ -24,7 +24,7 @@ class RowInput:
 
     @property
     def width(self) -> int | None:
-        """How many numbers a row has; None where it is one number and no list."""
+        """The number of entries per row; None for one number per row."""
         return None if self.entries is None else len(self.entries)
 
     def shape(self, n: int | str = "n") -> str:
@@ -37,19 +37,19 @@ class RowInput:
 
     @property
     def entry_columns(self) -> tuple[str, ...]:
-        """The columns of a table that has one for each entry of costs per row, not one of lists: fee.gp, fee.nurse."""
+        """The columns of a table that has one column per entry instead of a column of lists: fee.gp, fee.nurse."""
         return tuple(f"{self.name}.{entry}" for entry in self.entries or ())
 
     @property
     def example(self) -> Floats:
-        """What one row may have: the middle of the range, or numbers of it that all differ."""
+        """An example of one row: the middle of the range, or for costs distinct numbers from the range."""
         shares = np.array(0.5) if self.width is None else (1 + np.arange(self.width)) / (1 + self.width)
         return np.asarray(self.low * (1 - shares) + self.high * shares)
 
 
 @dataclass(frozen=True, eq=False)
 class RowCosts(Costs):
-    """Costs that are given with each row; `values` stand in for them, all at the upper end of the range."""
+    """Costs that come with each row; `values` is a placeholder, with all costs at the upper end of the range."""
 
     low: float = 0.0
     high: float = 0.0
@@ -59,7 +59,7 @@ class RowCosts(Costs):
         return RowCosts(name, np.full(many, high), of, low, high)
 
     def variants(self) -> tuple[Costs, Costs, Costs]:
-        """All at the lower end, all at the upper, and both in turns: what is proved of the three holds of all."""
+        """Costs at the lower end, at the upper end, and alternating: what is proved for all three holds for any."""
         many = len(self.values)
         turns = np.where(np.arange(many) % 2 == 0, self.low, self.high)
         return (

@@ -1,4 +1,4 @@
-"""What every node of an expression can be on one set, over all values of the inputs: interval arithmetic."""
+"""Bounds of every node of an expression on one set, over all values of the inputs, by interval arithmetic."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from udcp_dsl.expression.rows.nodes import RowChoice, RowComparison, RowLeaf, Ro
 
 
 def has_row_numbers(expression: Expression) -> bool:
-    """Whether some of its numbers come with each row."""
+    """Whether some numbers of the expression come with each row."""
     return any(isinstance(node, RowNumber | RowLeaf) for node in expression.nodes)
 
 
@@ -44,7 +44,7 @@ def _ends(node: Node, parts: Sequence[Interval]) -> Interval:
             return _spanned([node.factor * lows[0], node.factor * highs[0]])
         case Gate() | RowScale():
             return _spanned([a * b for a in parts[0] for b in parts[1]])
-        case Extremum() | Junction() | AtLeast():  # which rise with each operand
+        case Extremum() | Junction() | AtLeast():  # these never fall when an operand rises
             return Interval(*(float(np.asarray(node.value(*map(np.asarray, side)))) for side in (lows, highs)))
         case Not():
             return Interval(1 - highs[0], 1 - lows[0])

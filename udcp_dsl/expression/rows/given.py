@@ -1,8 +1,8 @@
-"""The inputs of rows as they are given, checked once: names, shapes, numbers, ranges.
+"""Check the inputs of rows as users give them: names, shapes, numbers, ranges.
 
-They are given as a mapping from names to arrays, or as a frame or table with a column for each: (n,) for a number per
-row, and for costs of labels (n, K) or a column of lists, in the order of the labels or of class names. Costs may name
-their entries instead: a frame or a mapping from names to columns, a column of mappings, or columns fee.gp, fee.nurse.
+Inputs are a mapping from names to arrays, or a frame or table with one column per input. A number per row is (n,);
+costs of labels are (n, K) or a column of lists, in the order of the labels or of class names. Costs may also name their
+entries: a frame or a mapping from names to columns, a column of mappings, or columns fee.gp, fee.nurse.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class RowInputs(Mapping[str, Floats]):
     n: int
 
     def __getitem__(self, part: Any) -> Any:
-        """The column of a name; or, by a slice or positions, the inputs of some rows."""
+        """The column of a name; for a slice or positions, the inputs of those rows."""
         if isinstance(part, str):
             return self.columns[part]
         taken = {name: column[part] for name, column in self.columns.items()}
@@ -48,16 +48,16 @@ class RowInputs(Mapping[str, Floats]):
 
     @staticmethod
     def joined(parts: Sequence[RowInputs]) -> RowInputs:
-        """The inputs of rows that came in parts."""
+        """Concatenate the inputs of several blocks of rows."""
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return RowInputs(columns, sum(part.n for part in parts))
 
     def copy(self) -> RowInputs:
-        """The same without the rows around them, of which they may be a part."""
+        """A copy that does not keep the larger arrays alive whose rows these may be."""
         return RowInputs({name: column.copy() for name, column in self.columns.items()}, self.n)
 
     def same(self, other: RowInputs) -> bool:
-        """Whether they are the same numbers; the first row tells most that are not."""
+        """Whether the numbers are equal; comparing the first row rules out most that differ."""
         if self.n != other.n or list(self.columns) != list(other.columns):
             return False
         pairs = [(mine, other.columns[name]) for name, mine in self.columns.items()]
@@ -66,13 +66,13 @@ class RowInputs(Mapping[str, Floats]):
         )
 
     def nearly_distinct(self) -> int:
-        """How many combinations of inputs there are, quickly: some that differ may count as one."""
+        """A fast estimate of the number of distinct rows of inputs: some that differ may count as one."""
         rng = np.random.default_rng(0)
         flat = [column.reshape(self.n, -1) for column in self.columns.values()]
         return len(np.unique(sum(column @ rng.random(column.shape[1]) for column in flat)))
 
     def distinct(self) -> tuple[np.typing.NDArray[np.int64], np.typing.NDArray[np.int64]]:
-        """A row for each distinct combination of inputs, and of every row which of these it has."""
+        """The first row of each distinct combination of inputs, and for every row the index of its combination."""
         table = np.concatenate([column.reshape(self.n, -1) for column in self.columns.values()], axis=1)
         _, first, which = np.unique(table, axis=0, return_index=True, return_inverse=True)
         return first, which.reshape(-1)
@@ -80,7 +80,7 @@ class RowInputs(Mapping[str, Floats]):
 
 @dataclass(frozen=True, eq=False)
 class EntryColumns:
-    """Costs per row whose entries are in columns of their own, by name; it is sliced by rows, as a column is."""
+    """Costs per row with one column per entry, by name; sliced by rows, like a single column."""
 
     columns: Mapping[str, Sequence[Any]]
 
@@ -99,10 +99,10 @@ def inputs_of(
     known: Sequence[str] = (),
     order: Sequence[int] | None = None,
 ) -> RowInputs | None:
-    """The inputs of n rows, checked; None where the loss takes none.
+    """Check the inputs of n rows; None if the loss takes none.
 
-    `known` are the names of all inputs of the spec: those that this loss does not read may be given. `order` says at
-    which place of an array each label is, where that is not the order of the labels.
+    `known` are the names of all inputs of the spec: those that this loss does not read may be given, too. `order` has
+    the column of each label in arrays of costs, if that is not the order of the labels.
     """
     if not declared:
         if given is not None and not (isinstance(given, RowInputs) or known):
@@ -122,7 +122,7 @@ def inputs_of(
 
 
 def one_row(declared: Declared, given: Any, known: Sequence[str] = ()) -> RowInputs | None:
-    """The inputs of one row, checked: numbers, and a list or a mapping from names for costs."""
+    """Check the inputs of one row: numbers, and for costs a list or a mapping from entries to numbers."""
     if not isinstance(given, Mapping) or isinstance(given, RowInputs):
         return inputs_of(declared, given, 1, known=known)
     single: dict[str, Any] = {}
@@ -148,7 +148,7 @@ def _named_entries(x: RowInput, value: Mapping[str, Any]) -> list[Any]:
 
 
 def _by_name(given: Any, declared: Declared, known: Sequence[str]) -> dict[str, Any]:
-    """The columns of a mapping, all of which must be inputs, or of a frame or table, which may have others too."""
+    """The columns of the inputs. A mapping may not have unknown columns; a frame or table may."""
     names = column_names(given)
     if names is None:
         raise InputError(f"inputs are a {type(given).__name__}: give a mapping from names to arrays, or a frame")
@@ -170,7 +170,7 @@ def _by_name(given: Any, declared: Declared, known: Sequence[str]) -> dict[str, 
 
 
 def column_names(given: Any) -> list[str] | None:
-    """The names of the columns of a mapping, a frame of pandas or polars, or a table of pyarrow; None of others."""
+    """The names of the columns of a mapping, a frame of pandas or polars, or a table of pyarrow; else None."""
     if isinstance(given, Mapping):
         return list(given)
     if hasattr(given, "schema") and hasattr(given, "column") and hasattr(given, "num_rows"):
@@ -181,7 +181,7 @@ def column_names(given: Any) -> list[str] | None:
 
 
 def columns_of(x: RowInput, names: Sequence[str]) -> tuple[str, ...]:
-    """Which of the columns of these names hold an input: the one of its name, or one per entry; none if none do."""
+    """The columns among `names` that hold an input: the one of its name, or one per entry; () if there are none."""
     if x.name in names:
         return (x.name,)
     present = set(names)
@@ -220,7 +220,7 @@ def _column(x: RowInput, given: Any, n: int, order: Sequence[int] | None) -> Flo
 
 
 def _numbers(x: RowInput, given: Any) -> tuple[Floats, bool]:
-    """An array, a tensor, a column of lists, or lists, as float64; and whether its entries were given by name."""
+    """Convert an array, tensor, column of lists, or lists to float64; also, whether its entries were given by name."""
     if isinstance(given, EntryColumns):
         given = given.columns
     elif str(getattr(given, "dtype", "")).startswith("Struct"):  # of polars, whose arrays lose the names
@@ -238,7 +238,7 @@ def _numbers(x: RowInput, given: Any) -> tuple[Floats, bool]:
 
 
 def _of_entries(x: RowInput, given: Any) -> Any:
-    """A column for each entry, of a mapping or a frame by name, side by side."""
+    """Stack the columns of a mapping or frame, one per entry, in the order of the entries."""
     assert x.entries is not None
     columns = {str(name): given[name] for name in (given if isinstance(given, Mapping) else given.columns)}
     unknown = next((name for name in columns if name not in x.entries), None)
@@ -254,7 +254,7 @@ def _of_entries(x: RowInput, given: Any) -> Any:
 
 
 def _plain(given: Any) -> Any:
-    """What numpy makes of a column; objects where rows differ in length."""
+    """A column as a numpy array; if its rows differ in length, an empty array of objects."""
     if hasattr(given, "detach"):
         given = given.detach().cpu().numpy()
     elif hasattr(given, "to_pylist"):  # of pyarrow
@@ -281,7 +281,7 @@ def _array(x: RowInput, given: Any) -> tuple[Any, bool]:
 
 
 def _row(x: RowInput, i: int, entry: Any) -> Any:
-    """The costs of one row: a list or a mapping, which a table of text has as JSON."""
+    """The costs of one row: a list or a mapping, parsed from JSON if they are text."""
     if not isinstance(entry, str):
         return entry
     try:
@@ -295,7 +295,7 @@ def _row(x: RowInput, i: int, entry: Any) -> Any:
 
 
 def _stacked(x: RowInput, rows: Sequence[Any]) -> Any:
-    with suppress(TypeError, ValueError):  # as most are: lists of numbers, as many in every row
+    with suppress(TypeError, ValueError):  # the usual case: lists of numbers, all of one length
         quick = np.array([np.asarray(entry, dtype=np.float64) for entry in rows])
         if quick.shape == (len(rows), x.width):
             return quick
@@ -314,7 +314,7 @@ def _stacked(x: RowInput, rows: Sequence[Any]) -> Any:
 
 
 def _scalars(x: RowInput, array: Any) -> Any:
-    """Objects as numbers; what is missing is a fault of its row."""
+    """Convert objects to numbers; a missing one becomes NaN, any other that is not a number raises RowFault."""
     out = np.empty(array.shape)
     for at, value in np.ndenumerate(array):
         try:

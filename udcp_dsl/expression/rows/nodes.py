@@ -1,7 +1,7 @@
 """Nodes of an expression whose numbers come with each row.
 
-They are in the expression that a spec with inputs is checked as: facts are proved from it over all ranges, and many
-rows are evaluated at once. Oracles never see them: theirs is the expression of one row, in which all numbers are known.
+A spec with inputs is checked with these nodes: from them, facts are proved for all values in the ranges, and many rows
+are evaluated at once. Oracles never see them: they get the expression of a row, in which all numbers are known.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class InputNode(RowNumber):
 
 @dataclass(frozen=True, eq=False)
 class RowArithmetic(RowNumber):
-    """A function of row numbers and numbers; an indicator too, of the row."""
+    """A function of row numbers and numbers; it may be an indicator, which depends on the row alone."""
 
     function: Callable[..., Floats]
     operands: tuple[Node, ...]
@@ -70,13 +70,13 @@ class RowArithmetic(RowNumber):
 
 @dataclass(frozen=True, eq=False)
 class RowLeaf(Node):
-    """An atom of costs that come with each row; the atoms are those of the costs' variants (`RowCosts.variants`)."""
+    """An atom of costs that come with each row; `low`, `high` and `turns` are of the three `RowCosts.variants`."""
 
     low: Atom
     high: Atom
     turns: Atom
     name: str
-    _FORMS: ClassVar[frozenset[str]] = frozenset(("sum", "count"))  # whose form is the same whatever the numbers are
+    _FORMS: ClassVar[frozenset[str]] = frozenset(("sum", "count"))  # whose form always has the same parts
 
     @property
     def given(self) -> tuple[object, ...]:  # type: ignore[override]
@@ -166,7 +166,7 @@ class RowChoice(Node):
         return row_choice(operands[1:])
 
     def additive(self, *operands: Additive | None) -> Additive | None:
-        """i * e + (1 - i) * f; that only one of them counts is not seen in it."""
+        """i * e + (1 - i) * f, with ranges for i and 1 - i: the form does not know that only one of them is 1."""
         _, e, f = operands
         some: Any = Range(0.0, 1.0)
         return None if e is None or f is None else e.times(some).plus(f.times(some))
@@ -174,7 +174,7 @@ class RowChoice(Node):
 
 @dataclass(frozen=True, eq=False)
 class RowComparison(Node):
-    """left >= right, or left == right, of which one side is a row number k: values within the tolerance are equal."""
+    """left >= right, or left == right, where one side is a row number k; values within the tolerance are equal."""
 
     left: Node
     right: Node

@@ -1,4 +1,4 @@
-"""Facts where a number comes with each row: each holds for every value of its range."""
+"""Facts of expressions with numbers that come with each row: a fact holds for every value in the range."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from udcp_dsl.expression.facts import COMPOSED, TOLERANCE, Facts, Interval, Rule
 
 
 def row_number(interval: Interval) -> Rules:
-    """A number that comes with each row: no set changes it."""
+    """A number that comes with each row and does not depend on the set."""
     return Rules(interval, {name: proved("no set changes it") for name in COMPOSED})
 
 
@@ -27,7 +27,7 @@ def row_multiple(factor: Interval, e: Facts) -> Rules:
 
 
 def row_choice(branches: Sequence[Facts]) -> Rules:
-    """One of several; which one depends on the row alone."""
+    """One of several branches; which one depends on the row alone."""
     interval = Interval(min(f.interval.lo for f in branches), max(f.interval.hi for f in branches))
     named = {name: [getattr(f, name) for f in branches] for name in COMPOSED}
     return Rules(interval, {name: when("every branch is", *needs) for name, needs in named.items()})
