@@ -191,6 +191,7 @@ _BY_KIND: dict[str, Callable[[Document], Iterator[_Item]]] = {
     "family": _families,
     "costs": lambda d: _things(d, Costs, of=False),
     "costs of family": lambda d: _things(d, Costs, of=True),
+    "hierarchy": lambda d: _things(d, Hierarchy),
     "distance": lambda d: _things(d, Metric, Hierarchy),
     "any distance": lambda d: _things(d, Metric, Hierarchy),
     "actions": lambda d: _things(d, Actions),

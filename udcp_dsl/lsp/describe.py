@@ -36,11 +36,7 @@ def described_thing(thing: Thing) -> str:
             return f"costs of {what} per row, in [{thing.low:.10g}, {thing.high:.10g}]"
         case Costs(_, values, of):
             what = f"the {len(values)} categories of {of.name}" if of is not None else _many(len(values), "label")
-            if isinstance(thing, RowCosts):
-                return f"costs of {what} per row in [{thing.low:.10g}, {thing.high:.10g}]"
             return f"costs of {what}, {values.min():.10g} to {values.max():.10g}"
-        case RowInput():
-            return f"a number per row in [{thing.low:.10g}, {thing.high:.10g}]"
         case Category():
             return f"category of {_many(len(thing.members), 'label')}"
         case Family():

@@ -31,6 +31,8 @@ EXPRESSIONS = ["mixed", "bill", "triage", "coherence", *ATOM_NAMES, *FUNCTION_NA
         ("loss x = any(skin.kind.mal|) * 3", ["malignant"]),
         ("loss x = count(|", ["skin.kind", "skin.family"]),
         ("loss x = diameter(|", ["skin", "tree"]),
+        ("loss x = nodes(|", ["skin"]),
+        ("loss x = nodes(skin|) + size", ["skin"]),
         ("loss x = any(skin.node(melanom|", ["melanoma", '"superficial spreading melanoma"', '"nodular melanoma"',
                                              '"acral melanoma"']),
         ("loss x = count(skin.level(|", ["0", "1", "2", "3"]),
@@ -57,6 +59,12 @@ EXPRESSIONS = ["mixed", "bill", "triage", "coherence", *ATOM_NAMES, *FUNCTION_NA
 def test_completion(marked: object, triage: str, typed: str, expected: list[str]) -> None:
     found = offered(marked, f"{triage}\n{typed}")
     assert sorted(found) == sorted(expected)
+
+
+@pytest.mark.parametrize("atom", ATOM_NAMES)
+def test_arguments_are_offered_inside_every_atom(marked: object, triage: str, atom: str) -> None:
+    declares_no_actions = atom == "worst"
+    assert (offered(marked, f"{triage}\nloss x = {atom}(|") == []) == declares_no_actions
 
 
 def test_statements_start_a_text_and_a_line(marked: object, triage: str) -> None:
