@@ -26,8 +26,8 @@ _KEPT = 20_000  # rows from which errors are estimated
 class CurvePoint:
     """One alpha along a curve.
 
-    `worth` is the worth of a missed truth, the threshold of `price` (infinite if every label is in); None for other
-    oracles.
+    `worth` is the worth of a missed truth, the threshold of `price`: None for other oracles, and None or infinite if
+    every label is in.
     """
 
     alpha: float

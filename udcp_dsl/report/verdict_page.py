@@ -13,7 +13,7 @@ from udcp_dsl.showing.html_text import marked, paragraphs, table_html
 def verdict_page(description: Description) -> str:
     """A page without a script, headed by the subject and the first line of the verdict.
 
-    What else the verdict says stands below, before the tables.
+    The other lines of the verdict follow, before the tables.
     """
     d = description
     (subject, _), *_ = pieces(d.title)
