@@ -1,4 +1,4 @@
-"""`udcp order SPEC --probs P --row 7`: one instance's ordering, with mass and cost at each step."""
+"""`udcp order SPEC --probs P --row 7`: the order of labels in one row, with mass and cost at each step."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PATIENCE = 1.0  # seconds before anything is worth showing
-_EVERY = 8.0  # seconds between lines where there is no terminal
-_BAR, _SHORTEST = 24, 4  # columns of the bar: at most, and at least where it is shown
+_EVERY = 8.0  # seconds between lines without a terminal
+_BAR, _SHORTEST = 24, 4  # columns of the bar: at most, and at least if it is shown
 _LOOK = 0.05  # seconds between checks whether numba is imported and can be listened to
 _COMPILES = "compiling, as the first time on a machine: up to a minute, then cached"
 

@@ -86,9 +86,9 @@ class Summary:
         For each stratum, its coverage and its share of the rows, over all splits: by set size, by group, by quarter of
         the highest probability (hardest first), and by whether rows are handed over.
     risk : float or None
-        Mean harm over the splits, where harm is bounded.
+        Mean harm over the splits, if harm is bounded.
     least_covered : LeastCovered or None
-        Which strata are covered least in a typical test fold; None where harm is bounded.
+        Which strata are covered least in a typical test fold; None if harm is bounded.
     unit : str or None
         Unit of the costs, if the spec names one.
     limits : tuple
@@ -155,7 +155,7 @@ class Comparison(Result):
     losses : tuple of Loss
         The losses.
     names : tuple of str
-        Their names, with the file where two losses share a name.
+        Their names, with the file if two losses share a name.
     alphas : tuple of Fraction
         The values of alpha.
     splits, seed, fractions : int, int, tuple of float

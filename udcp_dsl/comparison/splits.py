@@ -158,7 +158,7 @@ class Entry:
         return replace(own, P=places) if self._remembered else own  # type: ignore[arg-type]  # what such oracles take
 
     def seconds(self, folds: Folds) -> float | None:
-        """The seconds that scoring the rows of a split took; None if each split scores anew."""
+        """The seconds that scoring the rows of a split took; None if each split scores its own rows."""
         if not self._remembered:
             return None
         per_row = {lam: x.seconds_per_row for lam, x in self.oracles.items() if isinstance(x, RememberedScores)}

@@ -1,4 +1,4 @@
-"""Verdicts, such as those of `udcp validate`, as a page in the design of our reports; it fetches nothing."""
+"""Verdicts, such as those of `udcp validate`, as a page in the design of our reports; it makes no request."""
 
 from __future__ import annotations
 

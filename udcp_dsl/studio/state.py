@@ -65,7 +65,7 @@ class State:
 
 
 def changed(state: State, change: object) -> State:
-    """The state after a change, a dictionary of what is to be set."""
+    """The state after a change, which maps what to set to new values."""
     if not isinstance(change, dict) or not change:
         raise InputError("a change is an object that says what is to be set")
     for key, value in change.items():

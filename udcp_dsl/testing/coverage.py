@@ -286,7 +286,7 @@ def fairly_covered(
 
 
 def alarms(trials: Iterable[Trials], family_wise: float = 1e-4) -> list[Trials]:
-    """The trials that speak against the predictor; a correct one has any such trial with chance `family_wise`."""
+    """The trials that speak against a predictor; a correct one has any with a chance of at most `family_wise`."""
     every = list(trials)
     return [t for t in every if t.chance < family_wise / len(every)]
 

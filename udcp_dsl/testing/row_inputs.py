@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from udcp_dsl.expression.domain import Floats
     from udcp_dsl.loss import Loss
 
-Row: TypeAlias = Mapping[str, Any] | None  # the inputs of one row; None where there are none
+Row: TypeAlias = Mapping[str, Any] | None  # the inputs of one row; None if there are none
 
 _DISTINCT = 8
 

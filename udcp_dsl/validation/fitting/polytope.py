@@ -190,7 +190,7 @@ def minimised(
     b_eq: Floats,
     bounds: Sequence[tuple[float, float | None]],
 ) -> Floats | None:
-    """The minimum of a linear program by HiGHS; None where it is infeasible."""
+    """A minimiser of a linear program, by HiGHS; None if it is infeasible."""
     from scipy.optimize import linprog  # slow to import
 
     found = linprog(objective, A_ub, b_ub, A_eq, b_eq, bounds, method="highs", options=_OPTIONS)
