@@ -81,7 +81,7 @@ class _Verbs(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        # Here, since click ends the process by itself where a broken pipe reaches it.
+        # Caught here, since click itself ends the process at a broken pipe.
         try:
             status = super().invoke(ctx)
             sys.stdout.flush()
@@ -94,14 +94,14 @@ class _Verbs(click.Group):
         self, args: Sequence[str] | None = None, prog_name: str | None = None, **options: Any
     ) -> Any:
         arguments = list(sys.argv[1:] if args is None else args)
-        options["obj"] = shlex.join(["udcp", *arguments])  # what a report says that it was made by
+        options["obj"] = shlex.join(["udcp", *arguments])  # the command that a report names
         before_labels = arguments[: arguments.index("--")] if "--" in arguments else arguments
         as_json = "--json" in before_labels
-        os.environ.setdefault("UDCP_QUIET", "1")  # progress lines say what is compiled, here and in processes started
-        # A stream that was closed for us (2>&-) is None: what is said to it goes nowhere, and the rest goes on.
+        os.environ.setdefault("UDCP_QUIET", "1")  # progress lines report compiling, here and in child processes
+        # A stream that was closed (2>&-) is None: its output is dropped, and the command goes on.
         sys.stdout, sys.stderr = (stream or open(os.devnull, "w") for stream in (sys.stdout, sys.stderr))  # noqa: SIM115
         for stream in (sys.stdout, sys.stderr):
-            if hasattr(stream, "reconfigure"):  # what an encoding lacks is shown by its number, never a traceback
+            if hasattr(stream, "reconfigure"):  # characters that the encoding lacks are escaped, never a traceback
                 stream.reconfigure(errors="backslashreplace")
         try:
             try:
@@ -121,7 +121,7 @@ class _Verbs(click.Group):
 
 
 def _drop_output() -> None:
-    """Send what is left to nowhere, so that the flush at exit does not fail too."""
+    """Discard the remaining output, so that the flush at exit does not fail, too."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError:  # a stdout without a file

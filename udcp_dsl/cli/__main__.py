@@ -1,4 +1,4 @@
-"""`python -m udcp_dsl.cli`, where the script `udcp` is not on the path."""
+"""`python -m udcp_dsl.cli`, if the script `udcp` is not on the path."""
 
 from udcp_dsl.cli import main
 

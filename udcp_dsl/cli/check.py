@@ -191,7 +191,7 @@ def _oracles(applicable: Sequence[Applicability], seconds: Mapping[str, float | 
 
 
 def _shown(seconds: float | None) -> str:
-    """Two digits, in the unit that fits."""
+    """A time with two digits, in a suitable unit."""
     if seconds is None:
         return ""
     unit, many = next((x for x in (("s", 1.0), ("ms", 1e-3)) if seconds >= x[1]), ("us", 1e-6))

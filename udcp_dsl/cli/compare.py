@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outputs:
-    """The files that are wanted of a comparison: a table of its runs, the page, and a folder of figures."""
+    """The files to write for a comparison: a table of its runs, the page, and a folder of figures."""
 
     out: str | None = None
     report: str | None = None
@@ -43,7 +43,7 @@ class Outputs:
 
     @property
     def drawn(self) -> bool:
-        """Whether something is to be drawn."""
+        """Whether there are figures to draw."""
         return self.report is not None or self.figures is not None
 
     def check(self) -> None:
@@ -58,7 +58,7 @@ class Outputs:
             check_folder(self.figures)
 
     def write(self, comparison: Comparison, data: str) -> list[str]:
-        """Write and name them; the page says what the data are."""
+        """Write the files and return their names; `data` describes the rows on the page."""
         written = []
         if self.report is not None:
             from udcp_dsl.report import write_report
@@ -131,7 +131,7 @@ def command(
         raise InputError("the report and the figures need matplotlib: pip install 'udcp_dsl[report]'")
     if swept:
         _check_sweep(swept, losses, outputs)
-    with heeding_warnings():  # refuses what cannot be promised before anything is read
+    with heeding_warnings():  # refuses impossible promises before anything is read
         promise = compared_promise(Promise(**asked))
         if swept and not promise.is_marginal:
             raise InputError("--param with several values cannot be combined with --conditional: give one value")

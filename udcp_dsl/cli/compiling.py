@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_COMPILED_ALREADY = 1.0  # seconds within which two rows are scored where nothing has to be compiled
+_COMPILED_ALREADY = 1.0  # two rows take fewer seconds if nothing has to be compiled
 
 
 def compile_kernels(
@@ -32,9 +32,10 @@ def compile_kernels(
     P: Probabilities,
     compiling: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> None:
-    """Compile what scoring rows such as P needs, unless the first oracle shows that this was done before.
+    """Compile the kernels that score rows such as P, unless the first oracle shows that this was done before.
 
-    Other processes do it, within `compiling()`. Whatever fails here is left to be told by those who use the oracle.
+    Other processes compile, within `compiling()`. Errors are ignored here: they are raised again when the oracle is
+    used.
     """
     tasks = [(loss, oracle) for loss in losses for oracle in oracles]
     if cores() < 2 or len(tasks) < 2 or _seconds(*tasks[0], P) < _COMPILED_ALREADY:
@@ -44,9 +45,9 @@ def compile_kernels(
 
 
 def side_by_side(function: Callable[..., T], tasks: Sequence[tuple[object, ...]]) -> list[T | BaseException]:
-    """What a function gives, or raises, for the arguments of each task, in processes; an interrupt ends them at once.
+    """Call a function with the arguments of each task, in parallel processes; returns its results or exceptions.
 
-    Else it would wait for what they are at, and LLVM lets nothing interrupt it.
+    An interrupt kills the processes: otherwise it would wait for LLVM, which cannot be interrupted.
     """
     context = multiprocessing.get_context("spawn")
     before = set(multiprocessing.active_children())
@@ -63,12 +64,12 @@ def side_by_side(function: Callable[..., T], tasks: Sequence[tuple[object, ...]]
 
 
 def _ignore_interrupts() -> None:
-    """In a process of the pool: Ctrl-C reaches it too, and is for its parent to handle."""
+    """Ignore Ctrl-C in a process of the pool: its parent handles it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _seconds(loss: Loss, name: str, P: Probabilities) -> float:
-    """Score the rows, and say how long it took, without what it took to import the oracle."""
+    """The seconds to score the rows, without importing the oracle; 0 if it does not apply."""
     try:
         oracle: Oracle = make_oracle(name, loss)
         if oracle.untuned:

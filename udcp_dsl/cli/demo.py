@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
 _SHOWN = 5  # instances
-_TEACHING = 2  # that the examples of a loss begin with
-_LABELS_SHOWN = 9  # of a set; an instance with more is passed over where there are others
+_TEACHING = 2  # instructive instances at the beginning of a loss's examples
+_LABELS_SHOWN = 9  # labels of a set; instances with more are passed over if there are others
 _TEXT_SHOWN = 70  # characters
 _FACTS = ("monotone", "separable", "submodular", "laminar", "tree_diameter")
 
@@ -43,12 +43,12 @@ class _Data:
     truth: list[str]
     labels: tuple[str, ...]
     texts: tuple[str, ...] | None
-    names: Mapping[str, str]  # of labels that are codes
+    names: Mapping[str, str]  # names of labels that are codes
 
 
 @dataclass(frozen=True)
 class _Instance:
-    """An example of a loss: `price`, or the cheapest oracle on the whole, another whose set differs, and why."""
+    """An example of a loss: `price` or the oracle that is cheapest overall, another whose set differs, and why."""
 
     loss: str
     example: Example
@@ -112,7 +112,7 @@ def command(
         with waiting("scoring two rows") as work:
             quick = [name for name in oracle_names() if not solves(name)]
             compile_kernels(data.losses, quick, data.probs[:2], work.compiling_elsewhere)
-        filterwarnings("ignore", "sample ids: ")  # they are texts to show, and texts repeat
+        filterwarnings("ignore", "sample ids: ")  # ids are texts to show, and texts repeat
         how: dict[str, Any] = {"alphas": alphas, "splits": splits, "seed": seed, "progress": tracked}
         how |= {"class_names": data.labels, "ids": data.texts, "label_names": data.names}
         comparison = compare(data.losses, data.probs, data.truth, **how)
@@ -188,7 +188,7 @@ def _headline(summaries: Sequence[Summary]) -> str:
 
 
 def _why_below(summaries: Sequence[Summary], comparison: Comparison) -> Iterator[str]:
-    """Why every oracle covers less than was asked for, where all do and chance explains it.
+    """Why every oracle covers less than requested, if all do and chance explains it.
 
     The coverage of a split has the standard deviation sqrt(alpha (1 - alpha) (1 / n + 1 / m)), with n rows for
     thresholds and m to test on. Splits of the same rows overlap, so that their mean hardly varies less.
@@ -206,7 +206,7 @@ def _why_below(summaries: Sequence[Summary], comparison: Comparison) -> Iterator
 
 
 def _chosen(comparison: Comparison) -> list[_Instance]:
-    """The instances that each loss's examples begin with, which teach; then others that can be read, by turns."""
+    """The instructive instances at the beginning of each loss's examples; then others in turn, readable ones first."""
     found = {
         name: [_Instance(name, x, *x.pair, x.why) for x in comparison.examples[name] if x.pair is not None]
         for name in comparison.names
@@ -218,7 +218,7 @@ def _chosen(comparison: Comparison) -> list[_Instance]:
 
 
 def _readable(instance: _Instance) -> bool:
-    """Whether both sets are of a size to be read, one of them of several labels, and their costs differ."""
+    """Whether both sets are small enough to read, one of them has several labels, and their costs differ."""
     example, pair = instance.example, (instance.best, instance.rival)
     sizes = [len(example.sets[oracle]) for oracle in pair]
     different = abs(example.costs[pair[0]] - example.costs[pair[1]]) > 0.1 * max(example.costs.values())

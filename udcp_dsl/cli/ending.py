@@ -34,7 +34,7 @@ def wants_json() -> bool:
 
 
 def show(*described: Description | Result, err: bool = False) -> None:
-    """Print results for people; with --json nothing."""
+    """Print results as text; with --json, print nothing."""
     if not wants_json():
         for number, result in enumerate(described):
             print_described(result.describe(), err=err, apart=number > 0)
@@ -50,10 +50,10 @@ def finish(
     said: str = "{} is written",
     err: bool = False,
 ) -> int:
-    """Show the result, write the files, and give the exit status.
+    """Show the result, write the files, and return the exit status.
 
-    JSON has `told`, and under `key` the files (those of `files` as a list, others as one name or None). There a file
-    that cannot be written is told among the diagnostics, with status 2: what was worked out is printed all the same.
+    JSON has `told` and, under `key`, the files: a list if the key is "files", otherwise one name or None. With --json,
+    a file that cannot be written is reported in the diagnostics, with status 2, and the result is still printed.
     """
     if not wants_json():
         show(result, err=err)

@@ -59,7 +59,7 @@ def command(
 
 
 def _promise(predictor: SetPredictor, alpha: Fraction, evaluation: Evaluation) -> str:
-    """What was promised, beside what was found."""
+    """What was promised, compared with what was measured."""
     told, n = predictor.fitted.guarantee(alpha), predictor.calibrated.n
     low, high = evaluation.interval
     if evaluation.risk is not None:

@@ -13,7 +13,7 @@ from udcp_dsl.cli.spec import reads_spec
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
-_MARK = b"\xef\xbb\xbf"  # of UTF-8, which a file may begin with
+_MARK = b"\xef\xbb\xbf"  # the byte-order mark of UTF-8, with which a file may begin
 
 
 @click.command("fit", epilog="Example:  udcp fit pets.loss --cases pets.cases --write")

@@ -1,4 +1,4 @@
-"""`udcp format SPEC`: the spec as canonical text, to look at, to write back, or to compare with."""
+"""`udcp format SPEC`: the spec as canonical text, to print, write back, or compare."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Summary:
     mean_cost: float
     mean_size: float
     mean_gap: float
-    relative_gap: float | None  # of the mean optimum; None where that is not above 0
+    relative_gap: float | None  # relative to the mean optimum; None unless that is above 0
     largest_gap: float
     optimal_rows: int
 
@@ -93,7 +93,7 @@ def command(
     from udcp_dsl.prediction.calibrate import exact_level, show_level
 
     level = exact_level(alpha)
-    # As the exact oracle reads its levels: the decimal that a float is written as.
+    # A float, as the exact oracle reads its levels: by the decimal as which it is printed.
     mass = float(1 - level)
     from udcp_dsl.prediction.oracle import SolvingOracle
 
@@ -145,7 +145,7 @@ def command(
 
 
 def _made(loss: Loss, names: tuple[str, ...]) -> tuple[list[Oracle], dict[str, str]]:
-    """The oracles that were named; or of the usual ones those that apply, and why the others do not."""
+    """The named oracles, or those of the usual ones that apply; and why the others do not."""
     from udcp_dsl.prediction.oracle import make_oracle
 
     made, left_out = [], dict[str, str]()
@@ -174,7 +174,7 @@ def _sample(n: int, count: int, seed: int) -> npt.NDArray[np.int64]:
 
 
 def prefixes(oracle: Oracle, P: Probabilities, level: Fraction) -> Masks:
-    """The shortest prefix of each row's order that has the mass: a fraction of the row's total, in exact arithmetic."""
+    """The shortest prefix of each row's order with the share `level` of the row's mass, in exact arithmetic."""
     import numpy as np
 
     scores = oracle.scores(P)
@@ -189,7 +189,7 @@ def prefixes(oracle: Oracle, P: Probabilities, level: Fraction) -> Masks:
 
 
 def _units(p: Floats) -> list[int]:
-    """Floats as multiples of 2^-1074, which all of them are."""
+    """Floats as multiples of 2^-1074, which all floats are."""
     return [numerator * (2**1074 // denominator) for numerator, denominator in map(float.as_integer_ratio, p.tolist())]
 
 
@@ -230,7 +230,7 @@ def _summaries(summaries: list[Summary], rows: int, unit: str | None) -> Table:
 
 
 def _worst(costs: dict[str, Floats], optimum: Floats, proved: Masks) -> list[int]:
-    """The rows in which some oracle leaves most, most first."""
+    """The rows with the largest gap of any oracle, the largest first."""
     import numpy as np
 
     gap = np.where(proved, np.max([cost - optimum for cost in costs.values()], axis=0), 0.0)

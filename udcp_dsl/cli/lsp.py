@@ -30,7 +30,7 @@ def command(stdio: bool, port: int | None, host: str) -> None:
 
     server = make_server()
     if port is None:
-        # Copies, which the server closes; and what anything else prints must not come between its messages.
+        # Copies, as the server closes them; other output must not mix with its messages.
         with os.fdopen(os.dup(0), "rb") as requests, os.fdopen(os.dup(1), "wb") as answers, redirect_stdout(sys.stderr):
             server.start_io(requests, answers)
     else:

@@ -90,7 +90,7 @@ def command(
 
 
 def _refuse_others(monitor: Monitor, alpha: str | None, level: str | None, watch: str | None) -> None:
-    """What was watched before goes on as it was: another level would need another stake."""
+    """Raise InputError if options differ from those of the saved monitor, which keeps its own."""
     from udcp_dsl.prediction.calibrate import exact_level
 
     others = {

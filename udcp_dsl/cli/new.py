@@ -102,6 +102,6 @@ def starting_spec(file: str, labels: list[str] | None) -> str:
 
 
 def _halves(labels: list[str]) -> dict[str, list[str]]:
-    """Two groups, to be made into those that are meant; one where there is one label."""
+    """Two groups for the user to replace; only one if there is one label."""
     half = (len(labels) + 1) // 2
     return {name: members for name, members in (("one", labels[:half]), ("two", labels[half:])) if members}

@@ -1,4 +1,4 @@
-"""`udcp order SPEC --probs P --row 7`: one instance's ordering, with mass and cost at each step."""
+"""`udcp order SPEC --probs P --row 7`: the order of labels in one row, with mass and cost at each step."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def command(
         if made.untuned:
             raise InputError(f"oracle {oracle!r} has no lambda before it is calibrated: give one, --option lam=0.1")
         rows = replace(row_options, inputs_given=frozenset(inputs or ())).read(loss, row)
-        if loss.inputs or inputs:  # from here on it is the loss of this row
+        if loss.inputs or inputs:  # from here on, the loss of this row
             loss = loss.at({**({} if rows.inputs is None else rows.inputs.row(0)), **(inputs or {})})
             made = make_oracle(oracle, loss, **options)
         P = rows.P
@@ -127,7 +127,7 @@ def _order_table(steps: Sequence[dict[str, Any]], unit: str | None, note: Styled
 
 
 def _hull_table(hull: Sequence[Vertex], count: int, unit: str | None) -> Table:
-    """The set at each price, one line a vertex; a column for labels that left only where there are any."""
+    """The set at each price, one line per vertex; labels that left have a column only if there are any."""
     leaving = any(vertex.left for vertex in hull)
     columns = (
         Column("price", "price", ".6g"),
@@ -161,7 +161,7 @@ def _as_data(vertex: Vertex) -> dict[str, Any]:
 
 
 def _explained(oracle: Oracle, p: Any, scores: Floats) -> Sequence[Vertex] | None:
-    """The hull of one row, where the oracle has one; with the scores at hand, if it takes them."""
+    """The hull of one row, if the oracle has one; it gets the known scores, if it takes them."""
     from inspect import signature
 
     explain = getattr(oracle, "explain", None)
@@ -172,7 +172,7 @@ def _explained(oracle: Oracle, p: Any, scores: Floats) -> Sequence[Vertex] | Non
 
 
 def ordering(loss: Loss, row: Any, scores: Floats, count: int) -> list[dict[str, Any]]:
-    """The first labels of one row in rising order of score (ties: higher p, then lower index), and their prefixes."""
+    """The first labels of one row by increasing score (ties: higher p, then lower index), and their prefixes."""
     import numpy as np
 
     p = row.astype(np.float64)

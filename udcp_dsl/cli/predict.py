@@ -171,7 +171,7 @@ def command(
 
 @contextmanager
 def _advising(how: Callable[[], str]) -> Iterator[None]:
-    """Have an interrupt of the block say how to go on."""
+    """Make an interrupt of the block say how to continue."""
     try:
         yield
     except KeyboardInterrupt as error:

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PATIENCE = 1.0  # seconds before anything is worth showing
-_EVERY = 8.0  # seconds between lines where there is no terminal
-_BAR, _SHORTEST = 24, 4  # columns of the bar: at most, and at least where it is shown
-_LOOK = 0.05  # seconds between looks at whether numba is there to be listened to
+_EVERY = 8.0  # seconds between lines without a terminal
+_BAR, _SHORTEST = 24, 4  # columns of the bar: at most, and at least if it is shown
+_LOOK = 0.05  # seconds between checks whether numba is imported and can be listened to
 _COMPILES = "compiling, as the first time on a machine: up to a minute, then cached"
 
 
 class Work:
-    """What is being done, and how far it is; told by those who do it, in any thread, and read by what shows it."""
+    """A piece of work and its progress: updated by those who do it, in any thread, and read by the display."""
 
     def __init__(self, doing: str, total: int | None = None, unit: str = "rows") -> None:
         self.doing, self._unit, self._all = doing, unit, total
@@ -38,14 +38,14 @@ class Work:
         self._elsewhere = 0
 
     def reach(self, done: float, total: int | None = None) -> None:
-        """So much is done, of what was said at the beginning or of this; less than before begins another count."""
+        """Set how much is done, of the initial total or else of `total`; a smaller number begins another count."""
         done += self._before
         if done < self._done or not done:
             self._counted_from, self._first = time.monotonic(), done
         self._done, self._total = done, total if self._all is None else self._all
 
     def at(self, before: int) -> None:
-        """What comes now begins after so many; of a total that nobody knows, so many are done."""
+        """Count what comes now from `before`; if the total is unknown, `before` is also what is done."""
         self._before = before
         if self._all is None:
             self._done = before
@@ -61,11 +61,11 @@ class Work:
 
     @property
     def part(self) -> float | None:
-        """What part of it is done, where that is known."""
+        """The share that is done, if it is known."""
         return min(1.0, self._done / self._total) if self._total else None
 
     def line(self) -> str:
-        """All of it in one line."""
+        """The progress in one line."""
         now = time.monotonic()
         text = self.doing
         if self._total and self._done:
@@ -80,7 +80,7 @@ class Work:
         return f"{text} ({_COMPILES})" if self._elsewhere or self._compiler.busy else text
 
     def listen(self) -> None:
-        """Hear of kernels that are compiled, once that is possible."""
+        """Listen for kernels that are compiled, once numba is imported."""
         self._compiler.listen()
 
     def close(self) -> None:
@@ -92,7 +92,7 @@ def _clock(seconds: float) -> str:
 
 
 class _Compiler:
-    """Whether numba compiles a kernel just now. It imports nothing: before numba is there nothing is compiled."""
+    """Whether numba is compiling a kernel. It imports nothing: before numba is imported, nothing is compiled."""
 
     def __init__(self) -> None:
         self._at = 0
@@ -105,7 +105,7 @@ class _Compiler:
 
     def listen(self) -> None:
         event: Any = sys.modules.get("numba.core.event")
-        if self._listener is not None or not hasattr(event, "unregister"):  # the last function of the module
+        if self._listener is not None or not hasattr(event, "unregister"):  # the module's last function: it is complete
             return
 
         class Listener(event.Listener):  # type: ignore[misc]  # of a module that is not imported here
@@ -125,7 +125,7 @@ class _Compiler:
 
 
 def tracked(blocks: Sequence[T], doing: str, unit: str = "runs") -> Iterator[T]:
-    """The blocks one after the other, counted."""
+    """Yield the blocks one after the other, and show how many are done."""
     with showing(Work(doing, len(blocks), unit)) as work:
         for number, block in enumerate(blocks, start=1):
             yield block
@@ -134,7 +134,7 @@ def tracked(blocks: Sequence[T], doing: str, unit: str = "runs") -> Iterator[T]:
 
 @contextmanager
 def waiting(doing: str, total: int | None = None) -> Iterator[Work]:
-    """Say what takes a while, for how long it has, and how many rows are done where the work is told of them."""
+    """Show what takes a while, for how long, and how many rows are done, if the work reports them."""
     with showing(Work(doing, total)) as work:
         yield work
 
@@ -155,7 +155,7 @@ def counted(total: int | None, doing: str) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def showing(work: Work) -> Iterator[Work]:
-    """Show it in this block, whether or not it moves."""
+    """Show the work in this block, even if it makes no progress."""
     over = threading.Event()
     shower = threading.Thread(target=_on_terminal if sys.stderr.isatty() else _in_lines, args=(work, over), daemon=True)
     listener = threading.Thread(target=_listen, args=(work, over), daemon=True)
@@ -187,7 +187,7 @@ def _on_terminal(work: Work, over: threading.Event) -> None:
     from rich.live import Live
 
     screen = Console(file=sys.stderr, markup=False, highlight=False)
-    # Warnings that are told meanwhile stand above it; what goes to stdout is left alone.
+    # Warnings meanwhile are shown above it; stdout is left alone.
     with Live(
         console=screen,
         transient=True,
@@ -199,7 +199,7 @@ def _on_terminal(work: Work, over: threading.Event) -> None:
 
 
 def _renderable(work: Work, width: int) -> RenderableType:
-    """One line: the bar takes the room that the words leave, and gives way to them where there is little."""
+    """One line: the bar takes the room that the text leaves, and is left out if there is too little."""
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text

@@ -15,9 +15,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def asks(names: Sequence[str] = tuple(OPTIONS), **narrowed: tuple[str, ...]) -> Callable[[F], F]:
-    """Give a command these options; it takes what was asked for as one argument, `asked`, for `Promise(**asked)`.
+    """Give a command these options; it gets their values as one argument, `asked`, for `Promise(**asked)`.
 
-    `narrowed` names the choices of an option where a command takes only some of them.
+    `narrowed` names the choices of an option, if a command allows only some of them.
     """
 
     def decorate(verb: F) -> F:

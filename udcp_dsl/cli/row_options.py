@@ -52,7 +52,7 @@ _OPTIONS = {
     ", by ignore=[...] (at the command line": " (at the command line",
     "label_names:": "--names:",
 }
-# What has a number in it; the command line has --alpha alone.
+# Messages that contain a number; the command line has only --alpha.
 _LEVELS = {
     r"give confidence_level=\S+ or, which is the same, alpha=(\S+)\. confid": r"give --alpha \1. --confid",
     r"give confidence_level=\S+, or alpha=": "give --alpha ",
@@ -110,7 +110,7 @@ names_option = click.option(
 
 @dataclass(frozen=True)
 class RowOptions:
-    """The rows that a command is given: where they are, in which columns, and what is in files of its own, by role."""
+    """The rows of a command: where they are, in which columns, and the separate files, by role."""
 
     file: str
     columns: Columns
@@ -119,7 +119,7 @@ class RowOptions:
     logits: bool = False
     normalize: bool = False
     inputs_file: str | None = None
-    inputs_given: frozenset[str] = frozenset()  # by --input, and so not read
+    inputs_given: frozenset[str] = frozenset()  # inputs given by --input, and so not read
 
     @property
     def by_group(self) -> bool:
@@ -127,7 +127,7 @@ class RowOptions:
         return self.columns.group_column is not None or "groups" in self.files
 
     def source(self, loss: Loss | Sequence[str], *others: Loss) -> Source:
-        """The rows of a loss or several, to be read a batch at a time; what is in other files is read at once."""
+        """The rows for one loss or several, to be read in batches; separate files are read at once."""
         from udcp_dsl.prediction.rows.reading import read_column, read_input
         from udcp_dsl.prediction.rows.source import open_rows
 
@@ -140,7 +140,7 @@ class RowOptions:
         source = open_rows(self.file, labels, self.columns, class_names=self.class_names, unread=declared, **how)
         _ = (
             None if source.parts[0].stream else source.parts[0].identity
-        )  # an absent file is told before those beside it
+        )  # a missing file is reported before separate ones
         beside = {role: read_column(file) for role, file in self.files.items()}
         if self.inputs_file is not None and not inputs:
             raise InputError(f"--inputs {self.inputs_file}: the loss reads no inputs: leave it out")
@@ -148,7 +148,7 @@ class RowOptions:
         return replace(source, beside=beside | read, beside_in=self.files)
 
     def source_for(self, predictor: SetPredictor) -> Source:
-        """The same for a saved predictor, which knows what its numbers are."""
+        """The same for a saved predictor, which knows whether its numbers are logits or need normalising."""
         names = self.class_names or predictor.class_names
         own = replace(self, class_names=names, logits=predictor.logits, normalize=predictor.normalize)
         return own.source(predictor.promise.reads(predictor.loss))
@@ -165,8 +165,8 @@ def reads_rows(
     """Give a command --probs, --class-names, --ignore and the options of these columns (`column_roles.ROLES`); with
     `numbers`, --logits and --normalize. It is called with all of them as one `row_options`.
 
-    `optional` is the help of --probs for a command that does without rows: it is then called with None. `truth`: a
-    command that reads --truth does not do without.
+    `optional` is the help of --probs for a command that can do without rows: it is then called with None. `truth`:
+    whether --truth, if it is among the columns, is required.
     """
     options = [_PROBS if optional is None else click.option("--probs", "probs_file", metavar="FILE", help=optional)]
     options += [
@@ -203,7 +203,7 @@ def _row_options(file: str, given: Mapping[str, Any], class_names: list[str] | N
 
 
 def _listed(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
-    """The names in lists a,b,c; one that has a comma itself is quoted, as in a CSV."""
+    """The names in lists a,b,c; a name with a comma is quoted, as in a CSV."""
     return tuple(name for names in csv.reader(texts, skipinitialspace=True) for name in names)
 
 
@@ -263,9 +263,9 @@ def chooses_oracle(verb: F) -> F:
 
 
 def check_output(path: str, *endings: str) -> None:
-    """Refuse a place that cannot or should not be written to before the work is done, not after.
+    """Refuse, before any work is done, a path that cannot or should not be written to.
 
-    `endings` are those that go with what is written, where one program writes only one kind of file.
+    `endings` are the extensions for the output, if there is only one kind of file to write.
     """
     if Path(path).is_dir():
         raise InputError(f"{path}: is a folder, not a file")
@@ -283,7 +283,7 @@ def check_output(path: str, *endings: str) -> None:
 
 
 def check_table(path: str, ending: Callable[[str], str]) -> None:
-    """The same for a table, whose ending is looked at too; it may go to standard output, if nothing else does."""
+    """The same for a table, whose ending is also checked; it may go to standard output, if nothing else does."""
     if path != STDOUT:
         check_output(path)
         ending(path)
@@ -292,7 +292,7 @@ def check_table(path: str, ending: Callable[[str], str]) -> None:
 
 
 def check_folder(path: str) -> None:
-    """The same for a folder, which is made where it is absent."""
+    """The same for a folder, which is created if it does not exist."""
     if Path(path).exists() and not Path(path).is_dir():
         raise InputError(f"{path}: is a file, not a folder")
     if not Path(path).absolute().parent.is_dir():
@@ -301,7 +301,7 @@ def check_folder(path: str) -> None:
 
 
 def _names(ctx: click.Context) -> Iterator[str]:
-    """All texts among the arguments of the command, those of files among them; of file.npz:KEY the file."""
+    """All texts among the arguments of the command, which include its files; for file.npz:KEY, also the file."""
     for value in ctx.params.values():
         for text in value if isinstance(value, tuple) else (value,):
             if isinstance(text, str):
@@ -315,9 +315,9 @@ def _same(path: str, name: str | Path) -> bool:
 
 @contextmanager
 def heeding_warnings() -> Iterator[list[str]]:
-    """Tell warnings on stderr, each when it is raised and once, or with --json leave them to the command to print.
+    """Print each warning on stderr once, when it is raised; with --json, leave them to the command to print.
 
-    Warnings and errors are written for those who call Python; here they name the options of the command line.
+    Warnings and errors are worded for callers from Python; here they are reworded to name command-line options.
     """
     messages: list[str] = []
     silent = wants_json()
@@ -331,7 +331,7 @@ def heeding_warnings() -> Iterator[list[str]]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.simplefilter("ignore", SpecWarning)  # a command shows them as the diagnostics that they are
+        warnings.simplefilter("ignore", SpecWarning)  # commands show them as diagnostics
         warnings.showwarning = told
         try:
             yield messages
@@ -356,7 +356,7 @@ def _options(ctx: click.Context, parameter: click.Parameter, settings: tuple[str
 
 
 def _value(text: str) -> object:
-    """A number, true or false as JSON has them; anything else is text."""
+    """The value of an option: a number, true or false as in JSON; anything else is text."""
     try:
         value: object = json.loads(text, parse_constant=str)
     except ValueError:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _STATES = ("proved", "refuted", "unknown")
 _LISTED = 8
-_APART = ("alpha", "repair", "temperature")  # of a promise, as these are told by what was found
+_APART = ("alpha", "repair", "temperature")  # options of a promise that are shown as found, not as requested
 
 
 @click.command("show", epilog="Example:  udcp show pets.json")
@@ -37,7 +37,7 @@ def command(predictor_file: str, spec_alone: bool) -> int:
     if spec_alone and wants_json():
         raise InputError("--spec prints only the text, and --json contains it: choose one")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # said when it was calibrated, and when it is used
+        warnings.simplefilter("ignore", UserWarning)  # shown at calibration and at use
         predictor = SetPredictor.load(predictor_file)
     if spec_alone:
         click.echo(predictor.loss.source.text, nl=not predictor.loss.source.text.endswith("\n"))

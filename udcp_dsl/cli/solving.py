@@ -1,4 +1,4 @@
-"""How a command computes: in how many processes, on which engine, and where an interrupted one goes on."""
+"""How a command computes: in how many processes, on which engine, and how it continues after an interruption."""
 
 from __future__ import annotations
 
@@ -91,10 +91,10 @@ def solving(
     doing: str = "solving",
     blocks: bool = False,
 ) -> Iterator[Callable[[int], None] | None]:
-    """In this block rows that are done are shown; an oracle that can solves in worker processes, with a checkpoint.
+    """Show progress in this block; a solving oracle works in several processes, with a checkpoint.
 
-    With `blocks` the rows of other oracles come in several calls: gives what has to be told where one begins. How many
-    rows there are is None where nobody knows before they are read.
+    With `blocks`, the rows of other oracles come in several calls: yields a function to call with the number of rows
+    before each call. `rows` is None if their number is not known before they are read.
     """
     from udcp_dsl.prediction.oracle import SolvingOracle
 
@@ -115,7 +115,7 @@ def solving(
 
 
 def solving_oracle(loss: Loss, **options: object) -> SolvingOracle:
-    """The oracle that is asked for sets of proved cost."""
+    """The oracle `ilp`, which reports whether the cost of a set is proved optimal."""
     from udcp_dsl.prediction.oracle import SolvingOracle, make_oracle
 
     exact = make_oracle("ilp", loss, **options)
@@ -126,7 +126,7 @@ def solving_oracle(loss: Loss, **options: object) -> SolvingOracle:
 
 @contextmanager
 def on_cluster(computing: Computing, doing: str, rows: int | None) -> Iterator[tuple[Any, Callable[[float], None]]]:
-    """In this block a Dask cluster computes: its client, and what has to be told how many rows are done."""
+    """Compute on a Dask cluster in this block: yields its client, and a function to call with the rows done."""
     from udcp_dsl.dask import connected
 
     with waiting(doing, rows) as work, connected(computing.scheduler, computing.workers or cores()) as client:
@@ -134,5 +134,5 @@ def on_cluster(computing: Computing, doing: str, rows: int | None) -> Iterator[t
 
 
 def cores() -> int:
-    """Those that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -28,7 +28,7 @@ _READ = "udcp_dsl.cli.read"  # the key of a command's context under which `files
 def reads_spec(verb: Callable[..., int | None]) -> Callable[..., int | None]:
     """Give a command SPEC and its options, and call it with the compiled `loss`.
 
-    Warnings of the spec are shown on stderr; with --json they are the command's to print (`loss.warnings`).
+    Warnings of the spec are shown on stderr; with --json the command prints them (`loss.warnings`).
     """
 
     @click.argument("spec", type=click.Path())
@@ -46,7 +46,7 @@ def reads_spec(verb: Callable[..., int | None]) -> Callable[..., int | None]:
 
 
 def reads_spec_or_saved(verb: Callable[..., int | None]) -> Callable[..., int | None]:
-    """The same for a command that takes a saved predictor, too: called with the `loss` and the predictor, or None."""
+    """Like `reads_spec`, if the command also takes a saved predictor: called with `loss` and the predictor or None."""
 
     @click.argument("file", metavar="SPEC|SAVED", type=click.Path())
     @_PARAM
@@ -72,9 +72,9 @@ def reads_spec_or_saved(verb: Callable[..., int | None]) -> Callable[..., int | 
 
 
 def reads_specs(verb: Callable[..., int | None]) -> Callable[..., int | None]:
-    """The same for a command that takes several specs, and of each the losses that are named: called with `losses`.
+    """Like `reads_spec`, for a command that takes several specs and the named losses of each: called with `losses`.
 
-    Parameters may be given lists of values: called with them (`swept`), and the losses have the first of each.
+    Parameters may have lists of values, which the command gets as `swept`; the losses have the first value of each.
     """
 
     @click.argument("specs", metavar="SPEC...", type=click.Path(), nargs=-1, required=True)
@@ -103,7 +103,7 @@ def reads_specs(verb: Callable[..., int | None]) -> Callable[..., int | None]:
 def _loaded(spec: str, name: str | None, settings: Mapping[str, Any]) -> Loss:
     from udcp_dsl.loss import load
 
-    with keeping_warnings(SpecWarning):  # shown below as the diagnostics that they are
+    with keeping_warnings(SpecWarning):  # shown below as diagnostics
         loss = load(spec, loss=name, **{key: settings[key] for key in _SETTINGS})
     files_read(click.get_current_context()).extend(Path(spec).parent / file for file in loss.files)
     if not wants_json():
@@ -112,9 +112,10 @@ def _loaded(spec: str, name: str | None, settings: Mapping[str, Any]) -> Loss:
 
 
 def diagnostics_of(loss: Loss, oracles: Iterable[str]) -> list[Diagnostic]:
-    """The diagnostics of the spec, for a command that scores with these oracles: those of its oracles too.
+    """The diagnostics of the spec, for a command that scores with these oracles.
 
-    Where one is led by cost, labels that cost nothing are warned of (W601): here, before the work, if not with --json.
+    If an oracle depends on cost, they include labels that cost nothing (W601), shown here, before the work, unless with
+    --json.
     """
     from udcp_dsl.expression.explain import free_labels_warning
     from udcp_dsl.prediction.oracle import declaration_of
@@ -122,7 +123,7 @@ def diagnostics_of(loss: Loss, oracles: Iterable[str]) -> list[Diagnostic]:
     def led_by_cost(name: str) -> bool:
         try:
             declaration = declaration_of(name)
-        except OracleError:  # told by those who use it
+        except OracleError:  # raised again when it is used
             return False
         return declaration is None or declaration.by_cost
 
@@ -134,7 +135,7 @@ def diagnostics_of(loss: Loss, oracles: Iterable[str]) -> list[Diagnostic]:
 
 
 def files_read(ctx: click.Context) -> list[Path]:
-    """The files that a command has read so far and that are not among its arguments as they are: no output's place."""
+    """The files that a command has read and that are not literally among its arguments: no output may replace them."""
     read: list[Path] = ctx.meta.setdefault(_READ, [])
     return read
 
@@ -248,4 +249,4 @@ _LABELS = click.option(
     help="Labels, if the spec has none: a,b,c or 0..9, or a .txt (one per line), .csv (first column) or .json.",
 )
 _ALLOW_OUTSIDE = click.option("--allow-outside", is_flag=True, help="Let the spec read files outside its folder.")
-_SETTINGS = ("params", "labels", "allow_outside")  # what these options are called
+_SETTINGS = ("params", "labels", "allow_outside")  # the parameters of these options

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from udcp_dsl.showing import Description
 
-STDOUT = "-"  # as the name of a table that is written
+STDOUT = "-"  # the name that writes a table to standard output
 _PLAIN_WIDTH = 100
 
 
@@ -52,7 +52,7 @@ def _console(stream: TextIO) -> Console:
 
 
 def print_described(description: Description, *, err: bool = False, apart: bool = False) -> None:
-    """Print a result (`apart`: after a blank line), without the blanks that tables leave at the ends of lines."""
+    """Print a result (`apart`: after a blank line), without trailing blanks."""
     from udcp_dsl.showing.console_text import as_rich
 
     stream = sys.stderr if err else sys.stdout
@@ -65,7 +65,7 @@ def print_described(description: Description, *, err: bool = False, apart: bool 
 
 
 def _marks(stream: TextIO) -> dict[int, str]:
-    """Other marks for the states of what was checked, where the encoding lacks them."""
+    """Replacements for the marks of states, if the encoding lacks them."""
     unicode = (stream.encoding or "").lower().startswith("utf")
     return {} if unicode else str.maketrans({MARKS[True]: "+", MARKS[False]: "x"})
 
@@ -108,13 +108,13 @@ def _painted(diagnostic: Diagnostic, text: str) -> str:
 
 
 def emit(data: Mapping[str, object], *, ok: bool = True) -> None:
-    """Print one JSON object; `ok` says whether the command did what it was asked."""
+    """Print one JSON object; `ok` says whether the command succeeded."""
     click.echo(json.dumps({"ok": ok, **data}, indent=2))
 
 
 def report_error(error: Exception, as_json: bool) -> None:
-    """Tell a user's mistake: with --json as data on stdout, else as text on stderr."""
-    if isinstance(error, click.NoSuchOption):  # click offers what is hardly alike
+    """Report a user's mistake: with --json as data on stdout, else as text on stderr."""
+    if isinstance(error, click.NoSuchOption):  # click suggests options that are hardly alike
         offered = {option.lstrip("-"): option for option in error.possibilities or ()}
         near = [offered[name] for name in nearest(error.option_name.lstrip("-"), offered)]
         error = click.NoSuchOption(error.option_name, error.message, near, error.ctx)

@@ -61,7 +61,7 @@ def calibration_as_data(predictor: SetPredictor) -> dict[str, Any]:
 
 
 def spec_findings(predictor: SetPredictor, rows: Rows | None) -> tuple[SpecFinding, ...]:
-    """W602 to W605 of the spec, with sets as large as these rows ask for and the price that was calibrated."""
+    """Findings W602 to W605 about the spec, for sets on rows like these and for the calibrated price."""
     from udcp_dsl.prediction.containers import to_array
     from udcp_dsl.spec_warnings import some_rows, spec_warnings
 
@@ -73,14 +73,14 @@ def spec_findings(predictor: SetPredictor, rows: Rows | None) -> tuple[SpecFindi
 
 
 def _finite(worth: float | dict[str, float] | None) -> Any:
-    """For JSON, which has no infinity."""
+    """A worth for JSON, which has no infinity."""
     if isinstance(worth, dict):
         return {name: _finite(x) for name, x in worth.items()}
     return worth if worth is None or math.isfinite(worth) else str(worth)
 
 
 def found_lines(predictor: SetPredictor) -> list[str]:
-    """How alpha was found and how rows are decided on, where they are, and what the thresholds say a miss is worth."""
+    """Lines on how alpha was found, how rows are decided on, and the worth of a miss, as far as they apply."""
     from udcp_dsl.prediction.stages.worth_of_miss import WorthOfMiss
     from udcp_dsl.showing import with_unit
 
@@ -93,7 +93,7 @@ def found_lines(predictor: SetPredictor) -> list[str]:
 
 
 def worth_line(predictor: SetPredictor) -> str:
-    """What a missed truth is valued at by the thresholds of an oracle with prices, in a sentence; "" of others."""
+    """A sentence on the worth of a missed truth by the thresholds of an oracle with prices; empty for others."""
     from udcp_dsl.prediction.calibrate import show_level
     from udcp_dsl.showing import with_unit
 
@@ -115,7 +115,7 @@ def worth_line(predictor: SetPredictor) -> str:
 
 
 def threshold_table(predictor: SetPredictor) -> Table:
-    """The thresholds; of many groups or classes the first."""
+    """The thresholds; only the first ones, if there are many groups or classes."""
     from udcp_dsl.prediction.calibrate import show_level
 
     kind = predictor.conditional
@@ -132,7 +132,7 @@ def threshold_table(predictor: SetPredictor) -> Table:
 
 
 def limits_shown(predictor: SetPredictor) -> tuple[Table, tuple[str, ...]]:
-    """What the limits of the spec do, as a table and in words; both are empty where none are enforced."""
+    """The effect of the spec's limits, as a table and in lines; if they are not enforced, one line says so."""
     from udcp_dsl.prediction.calibrate import show_level
     from udcp_dsl.prediction.limits.effect import effect_lines, effect_table
 
@@ -144,7 +144,7 @@ def limits_shown(predictor: SetPredictor) -> tuple[Table, tuple[str, ...]]:
 
 
 def tuning_lines(tuning: Tuning) -> tuple[str, str]:
-    """Which lambda was chosen, of which, by what they cost, and what the choice may have missed."""
+    """The chosen lambda, the grid with its mean costs, and how far the choice may be from the best."""
     grid = ", ".join(f"{lam:g}" for lam in tuning.grid)
     costs = ", ".join(f"{cost:.4g}" for cost in tuning.mean_costs)
     return (

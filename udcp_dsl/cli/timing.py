@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
 _ROWS, _REPEATS = 32, 3
-_ENOUGH = 1.0  # seconds for an oracle, after which fewer rows and one measurement have to do
+_ENOUGH = 1.0  # seconds per oracle above which fewer rows and one measurement suffice
 
 
 def seconds_a_row(name: str, loss: Loss) -> float | None:
-    """The least of a few measurements, each over the rows of one generated classifier; None where the oracle fails."""
+    """The least time of a few measurements on rows of a generated classifier; None if the oracle fails."""
     rng = np.random.default_rng(0)
     P, _ = Problem.generated(loss.K, rng, kind="calibrated").draw(_ROWS, rng)
     inputs = loss.inputs_of(drawn_inputs(loss.inputs, _ROWS, rng), _ROWS)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # said when it is used
+            warnings.simplefilter("ignore", UserWarning)  # shown when it is used
             oracle = make_oracle(name, loss)
             oracle = with_lambda(oracle, DEFAULT_GRID[0]) if oracle.untuned else oracle
 
@@ -38,7 +38,7 @@ def seconds_a_row(name: str, loss: Loss) -> float | None:
             alone = seconds(slice(1))
             many = max(1, int(min(_ROWS, _ENOUGH / alone)))
             return min(seconds(slice(many)) for _ in range(_REPEATS if alone < _ENOUGH / _ROWS else 1)) / many
-    except Exception:  # whatever a stranger's oracle raises is told by `udcp validate`
+    except Exception:  # a third-party oracle may raise anything; `udcp validate` reports it
         return None
 
 

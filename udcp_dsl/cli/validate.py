@@ -105,7 +105,7 @@ def command(
 
 
 def _write(path: str | None, validation: Validation) -> list[str]:
-    """The page, where it is wanted."""
+    """Write the page, if it was requested."""
     if path is None:
         return []
     from udcp_dsl.prediction.files import atomic_write
@@ -118,7 +118,7 @@ def _write(path: str | None, validation: Validation) -> list[str]:
 
 @contextmanager
 def _bar() -> Iterator[Callable[[str, float], None]]:
-    """A function to call with a stage and the part of it that is done; the time left is that of the stage."""
+    """A function to call with a stage and the fraction of it that is done; the time left is that of the stage."""
     with showing(Work("validating", 100, unit="")) as work:
 
         def progress(stage: str, part: float) -> None:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.predictor import SetPredictor
 
 _FLOATS = ("float32", "float64")
-_KINDS = ("calibrated", "overconfident", "ignorant", "certain", "saturated")  # of rows that are scored
-_ROWS = 8  # of each kind
-# Every way to calibrate: thresholds come in other shapes, and labels are forced in.
+_KINDS = ("calibrated", "overconfident", "ignorant", "certain", "saturated")  # classifiers whose rows are scored
+_ROWS = 8  # rows of each kind
+# All ways to calibrate: they differ in the shape of thresholds, and in labels that are forced into sets.
 _WAYS: tuple[Mapping[str, Any], ...] = (
     {},
     {"nonempty": True},
@@ -63,7 +63,7 @@ def command(loss: Loss, predictor: SetPredictor | None, oracles: tuple[str, ...]
     with waiting(f"compiling for {', '.join(wanted)}"):
         tasks = [(loss, name, options) for name, options in wanted.items()]
         found = side_by_side(warmed, tasks)
-        if len(tasks) > 1:  # two processes that keep the same kernel at once lose one of the two: here nobody competes
+        if len(tasks) > 1:  # if two processes cache the same kernel at once, one is lost: this pass is alone
             side_by_side(_warmed_in_turn, [(tasks,)])
     took = [{"name": name, "seconds": x} for name, x in zip(wanted, found, strict=True) if isinstance(x, float)]
     failed = {name: str(why) for name, why in zip(wanted, found, strict=True) if not isinstance(why, float)}
@@ -80,7 +80,7 @@ def command(loss: Loss, predictor: SetPredictor | None, oracles: tuple[str, ...]
 
 
 def _applicable(loss: Loss, names: tuple[str, ...]) -> tuple[dict[str, Mapping[str, object]], dict[str, str]]:
-    """The oracles that are named, or all but those that do not apply or solve; these with the reason."""
+    """The named oracles, or all that apply and solve no programs; and why the others are left out."""
     from udcp_dsl.prediction.oracle import declaration_of, make_oracle, oracle_names
 
     wanted: dict[str, Mapping[str, object]] = {}
@@ -92,7 +92,7 @@ def _applicable(loss: Loss, names: tuple[str, ...]) -> tuple[dict[str, Mapping[s
                 left_out[name] = "it solves a program for each row: name it with --oracle"
                 continue
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # said when it is used
+                warnings.simplefilter("ignore", UserWarning)  # shown when it is used
                 wanted[name] = make_oracle(name, loss).options
         except OracleError as error:
             if names:
@@ -105,12 +105,12 @@ def _warmed_in_turn(tasks: Sequence[tuple[Loss, str, Mapping[str, object]]]) -> 
     for task in tasks:
         try:
             warmed(*task)
-        except Exception:  # told by the process that was first to try
+        except Exception:  # reported by the first pass
             continue
 
 
 def warmed(loss: Loss, name: str, options: Mapping[str, object]) -> float:
-    """Calibrate on a few rows and predict them, in every way that there is and in both float types; in seconds."""
+    """Calibrate on a few rows and predict them, in every way and in both float types; returns the seconds it took."""
     import numpy as np
 
     from udcp_dsl.prediction.predictor import SetPredictor
@@ -124,7 +124,7 @@ def warmed(loss: Loss, name: str, options: Mapping[str, object]) -> float:
     truth = [loss.labels[position] for position in y]
     groups = ["a", "b"] * (len(P) // 2)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # few rows, and what the oracle has to say of the loss
+        warnings.simplefilter("ignore", UserWarning)  # few rows, and the oracle's warnings about the loss
         for dtype in _FLOATS:
             rows = P.astype(dtype)
             for way in _WAYS:
@@ -132,9 +132,9 @@ def warmed(loss: Loss, name: str, options: Mapping[str, object]) -> float:
                 try:
                     predictor = SetPredictor(loss, name, options=options, alpha="0.2", **way)
                     predictor.calibrate(rows, truth, groups=by_group)
-                except LimitError:  # these few rows do not hold a limit, but what they need is compiled
+                except LimitError:  # so few rows cannot keep a limit, but their kernels are compiled
                     continue
-                # One row alone is another case for the compiler: its threshold is an array that cannot be written to.
+                # A single row is compiled separately: its threshold is a read-only array.
                 for many in (len(rows), 1):
                     predictor.predict_set(rows[:many], groups=None if by_group is None else by_group[:many])
             predictor.oracle.scores(rows)

@@ -1,10 +1,10 @@
-"""Cost as a function of coverage, and so the cost at a given coverage, with an error that includes both.
+"""Cost as a function of coverage, and so the cost at a given coverage, with an error that accounts for both.
 
-Between the two alphas around a coverage c, at a share t of the way, a row i costs x_i = (1 - t) x_i1 + t x_i2 and is
-covered z_i = (1 - t) z_i1 + t z_i2, so that z has mean c. With other rows, the coverage of the same thresholds would
-differ from c, and correcting it along the curve costs its slope b. So the error of the cost at c is that of the mean of
-x_i - b z_i (the delta method). Two oracles are measured on the same rows, so the error of their difference is that of
-the mean of the row-wise differences.
+Interpolate between the two alphas around a coverage c: a share t of the way, row i has the cost x_i = (1 - t) x_i1 +
+t x_i2 and the coverage z_i = (1 - t) z_i1 + t z_i2, so that z has mean c. On other rows, the coverage of the same
+thresholds would differ from c; correcting it along the curve changes the cost by its slope b. So the error of the cost
+at c is that of the mean of x_i - b z_i (the delta method). Two oracles are measured on the same rows, so the error of
+their difference is that of the mean of the row-wise differences.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _KEPT = 20_000  # rows from which errors are estimated
 class CurvePoint:
     """One alpha along a curve.
 
-    `worth`, of `price`, is what a missed truth is valued at: its threshold. None for other oracles, and where every
-    label is in.
+    `worth` is the worth of a missed truth, the threshold of `price`: None for other oracles, and None or infinite if
+    every label is in.
     """
 
     alpha: float
@@ -46,12 +46,12 @@ class MatchedCost:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Of 95 percent."""
+        """The 95 percent interval of the mean."""
         reach = _WIDE * float(self.rows.std()) / math.sqrt(self.n)
         return self.mean - reach, self.mean + reach
 
     def saving(self, other: MatchedCost) -> tuple[float, float, float] | None:
-        """The share of the other's cost that this saves, with its interval; None where that cost is not positive."""
+        """The share of the other's cost that this saves, with its interval; None if that cost is not positive."""
         if other.mean <= 0:
             return None
         ratio = self.mean / other.mean
@@ -61,7 +61,7 @@ class MatchedCost:
 
 @dataclass(frozen=True, eq=False)
 class CostCurve:
-    """What an oracle's sets cost and cover at several alphas, on the same n rows; of some rows one by one."""
+    """Mean cost and coverage of an oracle's sets at several alphas, on the same n rows; for some rows, one by one."""
 
     points: tuple[CurvePoint, ...] = ()
     costs: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)), repr=False)
@@ -76,7 +76,7 @@ class CostCurve:
         covered: Sequence[npt.NDArray[np.bool_]],
         worths: Sequence[float | None],
     ) -> CostCurve:
-        """From each row's cost, and whether it is covered, at each alpha."""
+        """The curve from each row's cost, and whether it is covered, at each alpha."""
         if not alphas:
             return cls()
         n = len(costs[0])
@@ -88,7 +88,7 @@ class CostCurve:
         return cls(points, np.stack([cost[kept] for cost in costs]), np.stack([hit[kept] for hit in covered]), n)
 
     def at(self, coverage: float) -> MatchedCost | None:
-        """The cost at a coverage; None beyond the ends of the curve.
+        """The cost at a given coverage; None beyond the ends of the curve.
 
         >>> curve = CostCurve.of(
         ...     [Fraction(1, 2), Fraction(1, 4)],
@@ -112,7 +112,7 @@ class CostCurve:
         return None
 
     def _slope(self, order: Sequence[int], place: int) -> float:
-        """Of cost against coverage, over the point before and the point after too, so that it is no accident of two."""
+        """The slope of cost against coverage, over one more point on each side, so that it is less noisy."""
         low, high = (self.points[order[i]] for i in (max(0, place - 1), min(len(order) - 1, place + 2)))
         width = high.coverage - low.coverage
         return (high.cost - low.cost) / width if width > 0 else 0.0

@@ -23,8 +23,8 @@ from udcp_dsl.prediction.sets import PredictionSets
 _OURS = "price"
 _EXAMPLES = 40
 _COMPETING = 3
-_TOP = 12  # labels of an example whose probabilities are kept whatever the sets
-_READABLE = 9  # labels of a set
+_TOP = 12  # likeliest labels of an example, kept whatever the sets
+_READABLE = 9  # most labels of a set that is easy to read
 
 
 def examples(
@@ -38,10 +38,10 @@ def examples(
 ) -> tuple[Example, ...]:
     """Rows of the test fold with the set of each oracle, in the order above; `called` gives a label's name.
 
-    `numbers` are those of the rows as they were given, where `data` holds only some of them.
+    `numbers` are the positions in the given rows, if `data` holds only some of them.
 
-    What counts is the difference in cost of the three oracles that are cheapest on the whole, for the size of their
-    sets: a row of which nothing is known has sets that are large and dear whatever is done, and tells little.
+    Rows are ranked by the difference in cost among the three oracles that are cheapest overall, relative to the size of
+    their sets: a very uncertain row has large, expensive sets under every oracle and shows little.
     """
     inputs = None if data.inputs is None else data.inputs[test]
     costs = {name: loss.batch(mask, inputs=inputs) for name, mask in masks.items()}
@@ -89,7 +89,7 @@ def _decides(loss: Loss) -> bool:
 
 
 def _decision(loss: Loss, mask: npt.NDArray[np.bool_]) -> str:
-    """What one set leads to, in words."""
+    """The decision that one set leads to, in words."""
     sets = PredictionSets(loss, mask[None, :])
     if sets.handed_over is not None and sets.handed_over[0]:
         return "handed over"
@@ -108,7 +108,7 @@ def _teaching(
     ours: str,
     others: Sequence[str],
 ) -> list[int]:
-    """The places of the rows that teach: of each kind one if there is any; rather one with sets that can be read."""
+    """The places of the instructive rows: one of each kind, if any, preferably with sets that are easy to read."""
     if not others:
         return []
     rows = np.arange(len(truth))
@@ -145,7 +145,7 @@ def _why(
     rival: str,
     called: Callable[[str], str],
 ) -> str:
-    """In words, what the sets of two oracles for a row differ in, what that costs, and which of them is right."""
+    """In words: how the sets of two oracles for a row differ, what that costs, and which of them holds the truth."""
     here, there = masks[ours][i], masks[rival][i]
     paid = {term: (loss.terms(there)[term], cost) for term, cost in loss.terms(here).items()}
     term = max(paid, key=lambda term: abs(paid[term][0] - paid[term][1]))

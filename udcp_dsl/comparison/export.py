@@ -14,7 +14,7 @@ _ENDINGS = (".parquet", ".arrow", ".feather", ".csv")
 
 
 def runs_ending(path: PathLike) -> str:
-    """The ending of a file for `write_runs`; refuses those that it cannot write, here and now."""
+    """The ending of a file for `write_runs`; raises an error for those that it cannot write."""
     ending = known_ending(Path(path), _ENDINGS)
     if ending != ".csv":
         require_pyarrow(ending)
@@ -22,7 +22,7 @@ def runs_ending(path: PathLike) -> str:
 
 
 def write_runs(path: PathLike, comparison: Comparison) -> None:
-    """Write the columns of `comparison.table()`; in a .csv, what a run does not have is an empty cell."""
+    """Write the columns of `comparison.table()`; in a .csv, missing values are empty cells."""
     ending = runs_ending(path)
     columns = comparison.table()
     with atomic_write(path) as temporary:
@@ -38,7 +38,7 @@ def write_runs(path: PathLike, comparison: Comparison) -> None:
 
 def _write_arrow(file: Path, columns: dict[str, list[Any]], ending: str) -> None:
     pa = require_pyarrow(ending)
-    # A column that is empty throughout has no type of its own: some would hold numbers, the others texts.
+    # An empty column has no type of its own: these would hold numbers, all others text.
     numbers = ("lam", "handed_over", "size_violation", "risk")
     empty = {name: pa.float64() if name in numbers else pa.string() for name, x in columns.items() if set(x) == {None}}
     table = pa.table({name: pa.array(values, empty.get(name)) for name, values in columns.items()})

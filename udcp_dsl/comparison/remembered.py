@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class RememberedScores(Oracle):
     """An oracle that has scored the rows of a matrix, and takes their *positions* in place of probabilities.
 
-    Where all scores would take too much room only those of the true labels are held, and the others found again.
+    If all scores would take too much memory, only those of the true labels are kept, and others are computed again.
     """
 
     def __init__(self, oracle: Oracle, P: Matrix, y: npt.NDArray[np.int64], *, hold: bool) -> None:
@@ -27,7 +27,7 @@ class RememberedScores(Oracle):
         self.name, self.priced = oracle.name, oracle.priced
         self._oracle, self._P, self._y = oracle, P, y
         self._inputs: RowInputs | None = None
-        self._find(slice(0, 2), hold)  # compiles the kernels, which no run should be charged for
+        self._find(slice(0, 2), hold)  # compiles the kernels, which no run's time should include
         began = time.perf_counter()
         self._all, self._true = self._find(slice(0, len(P)), hold)
         self.seconds_per_row = (time.perf_counter() - began) / len(P)
@@ -43,8 +43,8 @@ class RememberedScores(Oracle):
         return self._oracle.take(P).scores(self._P[P]) if self._all is None else self._all[P]
 
     def with_inputs(self, inputs: RowInputs | None) -> Oracle:
-        """The same, of rows with these inputs; scores are known already, and costs are not."""
-        other = object.__new__(type(self))  # a copy would be made anew
+        """The same for rows with these inputs, which only costs need: scores are already known."""
+        other = object.__new__(type(self))  # copying would make it anew
         other.__dict__.update(self.__dict__, _inputs=inputs)
         return other
 
@@ -52,7 +52,7 @@ class RememberedScores(Oracle):
         return self.loss.batch(masks, inputs=self._inputs)
 
     def score_of(self, P: Any, y: Any) -> Floats:
-        found: Floats = self._true[P]  # of the true labels, which are all that calibration asks for
+        found: Floats = self._true[P]  # of the true labels: calibration needs no others
         return found
 
     def sets(self, P: Any, tau: Any) -> Masks:

@@ -35,17 +35,17 @@ from udcp_dsl.showing.plain_data import records_of
 if TYPE_CHECKING:
     import datetime
 
-_BLOCKS = 5  # of runs, whose means the median is taken of
-_ROWS_SHOWN = 12  # of a table of strata
+_BLOCKS = 5  # blocks of runs in a median of means
+_ROWS_SHOWN = 12  # rows of a table of strata
 
 
 @dataclass(frozen=True)
 class Run:
     """One oracle on one split at one alpha for one loss, measured on the test fold.
 
-    `lam` is the lambda that was tuned for this split and alpha, None for an oracle without one. `seconds` is what it
-    takes to score the rows that its thresholds, its sets and its tuning need: rows are scored once for all splits, and
-    each split is charged for its own. Compiling is not counted.
+    `lam` is the lambda that was tuned for this split and alpha, None for an oracle without one. `seconds` is the time
+    to score the rows for its thresholds, sets and tuning: rows are scored once for all splits, and each split counts
+    its own rows. Compilation is not included.
     """
 
     loss: str
@@ -86,9 +86,9 @@ class Summary:
         For each stratum, its coverage and its share of the rows, over all splits: by set size, by group, by quarter of
         the highest probability (hardest first), and by whether rows are handed over.
     risk : float or None
-        Mean harm over the splits, where harm is bounded.
+        Mean harm over the splits, if harm is bounded.
     least_covered : LeastCovered or None
-        Which strata are covered least in a typical test fold; None where harm is bounded.
+        Which strata are covered least in a typical test fold; None if harm is bounded.
     unit : str or None
         Unit of the costs, if the spec names one.
     limits : tuple
@@ -125,12 +125,12 @@ class Summary:
 class Example:
     """One test row of the first split at the first alpha, with the set that each oracle gives it.
 
-    `row` is its position in the rows that were given, `name` its id where there are ids. `probabilities` are those of
-    the 12 likeliest labels and of every label in one of the sets, falling; sets list their labels in the same order.
-    `decisions` say, for a loss that leads to one, the action that each set asks for and what it costs at worst, or that
-    the case is handed over; `p_values` of each oracle, the smallest alpha at which it leaves each of these labels out.
-    `pair` are `price` (else the cheapest oracle on the whole) and the cheapest other one whose
-    set differs, None where none does; `why` says in words what the two differ in.
+    `row` is its position in the given rows, `name` its id, if there are ids. `probabilities` are those of the 12
+    likeliest labels and of every label in one of the sets, in decreasing order; sets list their labels in the same
+    order. `decisions`, if the loss leads to any, give the action for each set and its worst cost, or say that the row
+    is handed over. `p_values` give, for each oracle, the smallest alpha at which it leaves out each of these labels.
+    `pair` is `price` (otherwise the oracle that is cheapest overall) and the cheapest other oracle whose set differs,
+    None if no set differs; `why` says in words how the two differ.
     """
 
     row: int
@@ -155,7 +155,7 @@ class Comparison(Result):
     losses : tuple of Loss
         The losses.
     names : tuple of str
-        Their names, with the file where two losses share a name.
+        Their names, with the file if two losses share a name.
     alphas : tuple of Fraction
         The values of alpha.
     splits, seed, fractions : int, int, tuple of float
@@ -272,7 +272,7 @@ class Comparison(Result):
 
     @property
     def kind(self) -> str:
-        """What is guaranteed, "coverage" or "risk"."""
+        """What is guaranteed, "coverage" or "harm"."""
         return "coverage" if self.promise.risk is None else "harm"
 
     def summaries(self) -> tuple[Summary, ...]:
@@ -378,7 +378,7 @@ class Comparison(Result):
         return f"Comparison({', '.join(self.names)}: {self.n} rows, {self.K} labels, {self.splits} splits)"
 
     def describe(self) -> Description:
-        """What is printed: for each loss and alpha, cost and coverage by oracle, and who is covered least."""
+        """What is printed: for each loss and alpha, cost and coverage by oracle, and what is covered least."""
         tables = [
             table
             for name in self.names
@@ -407,7 +407,7 @@ class Comparison(Result):
                 yield _crosswise(title, {x.oracle: _shown_strata(getattr(x, strata)) for x in found}, order)
 
     def left_out(self, summaries: Sequence[Summary]) -> list[str]:
-        """For one loss and alpha: whom each oracle covers too little, empty sets, the ways out, and the limits."""
+        """Lines for one loss and alpha: strata that are covered too little, empty sets, remedies, and limits."""
         found = [(x.oracle, x.least_covered) for x in summaries if x.least_covered is not None]
         worst = [
             (oracle, least.worst)
@@ -447,7 +447,7 @@ class Comparison(Result):
         )
 
     def _worth_lines(self) -> Iterator[str]:
-        """What a miss is valued at, at the coverage of each alpha, by oracles with prices."""
+        """The worth of a miss at two points of the curve, for each oracle with prices."""
         for (name, oracle), points in self.worths.items():
             unit = self.losses[self.names.index(name)].unit
             shown = [points[i] for i in (len(points) // 3, 2 * len(points) // 3)] if len(points) > 2 else points
@@ -493,7 +493,7 @@ class Comparison(Result):
 
 
 def median_of_means(values: npt.ArrayLike) -> float:
-    """The median of the means of up to five blocks of successive values, of sizes that differ by one at most.
+    """The median of the means of up to five blocks of successive values; block sizes differ by at most one.
 
     >>> median_of_means([1, 1, 1, 1, 1, 1, 1, 1, 1, 100])
     1.0
@@ -544,7 +544,7 @@ def _summary(runs: Sequence[Run], miss: float | None) -> Summary:
 
 
 def _quarters(measured: Sequence[Measures]) -> dict[str, tuple[float, float]]:
-    """Their bounds differ from split to split, so place counts: the hardest quarter of each."""
+    """Coverage and share of each quarter by difficulty, matched by place, as bounds differ from split to split."""
     whole = [x.by_difficulty for x in measured if len(x.by_difficulty) == len(QUARTERS)]
     n = sum(s.n for quarters in whole for s in quarters)
     placed = {name: [quarters[place] for quarters in whole] for place, name in enumerate(QUARTERS) if whole}
@@ -555,7 +555,7 @@ def _quarters(measured: Sequence[Measures]) -> dict[str, tuple[float, float]]:
 
 
 def _pooled(strata: Sequence[Sequence[Stratum]], n: int) -> dict[str, tuple[float, float]]:
-    """Of each stratum the coverage and the share of the n points, all splits taken together, in the order of names."""
+    """Coverage and share of the n points for each stratum, pooled over the splits, in the order of names."""
     found: dict[str, list[Stratum]] = {}
     for stratum in (stratum for split in strata for stratum in split):
         found.setdefault(stratum.name, []).append(stratum)
@@ -575,7 +575,7 @@ def _plain(summary: Summary) -> dict[str, Any]:
 
 
 def side_by_side(summaries: Sequence[Summary], title: Line = "") -> Table:
-    """A table of the oracles for one loss at one alpha, the cheapest marked."""
+    """A table of the oracles for one loss at one alpha, with the cheapest marked."""
     found = summaries[0].total is not None
 
     def paid(x: Summary) -> float:
@@ -598,7 +598,7 @@ def side_by_side(summaries: Sequence[Summary], title: Line = "") -> Table:
 
 
 def _crosswise(title: str, cells: Mapping[str, Mapping[str, str]], order: Sequence[str] = ()) -> Table:
-    """One column an oracle; a row for whatever any of them has, of many the first."""
+    """One column per oracle, and one row per key that any of them has; only the first rows if there are many."""
     rows = list(dict.fromkeys((*order, *(row for column in cells.values() for row in column))))
     present = [row for row in rows if any(row in column for column in cells.values())]
     oracles = (Column(oracle, column.get, kind="number") for oracle, column in cells.items())

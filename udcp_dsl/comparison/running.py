@@ -1,4 +1,4 @@
-"""`compare`: which oracles take part, and all of them on all splits."""
+"""`compare`: choose the oracles that take part, and run them on all splits."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from udcp_dsl.prediction.stages.decision import check_decides
 from udcp_dsl.prediction.stages.stage import Stage
 from udcp_dsl.prediction.stages.worth_of_miss import AbstainingIsCheapest
 
-# Called with the units of work and what is done to them, it gives them back one after the other.
+# Called with the units of work and a description of the work, it yields the units one after the other.
 Progress: TypeAlias = Callable[[Sequence[Any], str], Iterable[Any]]
 Within: TypeAlias = Literal["difficulty", "decision"] | None
 _Results: TypeAlias = dict[tuple[str, str], list[list[Result]]]
@@ -162,7 +162,7 @@ def compare(
     names = _names(compared)
     warn_of_high_alpha(asked)
     for loss in compared:
-        asked.harm(loss)  # in the units of each loss's own spec, so that alpha must be one of each
+        asked.harm(loss)  # in the unit of each loss's spec, so that alpha must be valid for each
         if asked.by_decision:
             check_decides(loss)
     for name, value, least in (("splits", splits, 1), ("workers", workers, 1)):
@@ -235,11 +235,10 @@ def _results(
     workers: int,
     progress: Progress | None,
 ) -> tuple[_Results, dict[tuple[str, str], str]]:
-    """By loss and oracle those of each split under each promise, the first without parts of the rows; and why some
-    oracles have none."""
+    """The results by loss and oracle, for each split under each promise; and why some oracles have none."""
     tasks = [(contender, split) for contender in contenders for split in range(len(folds))]
     results, without = _Results(), dict[tuple[str, str], str]()
-    with keeping_warnings(CalibrationWarning), ThreadPoolExecutor(workers) as pool:  # said before, once
+    with keeping_warnings(CalibrationWarning), ThreadPoolExecutor(workers) as pool:  # warned before, once
         running: list[list[Future[Result]]] = []
         for contender, split in tasks if progress is None else progress(tasks, f"comparing over {len(folds)} splits"):
             if split == 0:
@@ -252,19 +251,19 @@ def _results(
             key = contender.loss_name, contender.oracle_name
             try:
                 results.setdefault(key, []).append([one.result() for one in running[split]])
-            except AbstainingIsCheapest as error:  # of this oracle, whose sets miss too much for what they cost
+            except AbstainingIsCheapest as error:  # only for this oracle: its sets miss too much for their cost
                 without[key] = str(error)
     return {key: found for key, found in results.items() if key not in without}, without
 
 
 def _runs(results: _Results, place: int) -> tuple[Run, ...]:
-    """Those under the promise of this place, in the order of losses, oracles, alphas, splits."""
+    """The runs under the promise at `place`, in the order of losses, oracles, alphas, splits."""
     by_split = ([split[place].runs for split in found] for found in results.values())
     return tuple(run for runs in by_split for of_alpha in zip(*runs, strict=True) for run in of_alpha)
 
 
 def compared_promise(promise: Promise) -> Promise:
-    """A promise as a comparison can show it; refuses others."""
+    """The promise, if a comparison can show it; raises InputError otherwise."""
     if promise.conditional not in (None, "difficulty", "decision"):
         raise InputError(
             f'conditional is {promise.conditional!r}: give None, "difficulty" or "decision"; for groups use groups='
@@ -276,8 +275,10 @@ def compared_promise(promise: Promise) -> Promise:
 
 
 def _repaired(contender: Contender, promise: Promise, data: Rows) -> tuple[tuple[Stage, ...], Places, Rows]:
-    """The stages that change p, fitted once on rows that are then in no split; all other rows, by their numbers; and
-    these rows as they are repaired."""
+    """Fit the stages that change p, once, on rows that are then in no split.
+
+    Returns the stages, the positions of all other rows, and these rows with repaired probabilities.
+    """
     setting = contender.setting(replace(promise, conditional=None, bins=None))
     dealt, left = deal_stages(setting, data, [stage for stage in STAGES if stage.repairs])
     repairs = fit_repairs(setting, dealt, data, left)
@@ -289,10 +290,10 @@ def _repaired(contender: Contender, promise: Promise, data: Rows) -> tuple[tuple
 
 
 def solves(oracle: str) -> bool:
-    """Whether an oracle says that it solves a program for each row: then it takes part only if it is named."""
+    """Whether an oracle declares that it solves a program per row; it then takes part only if it is named."""
     try:
         says = declaration_of(oracle)
-    except OracleError:  # told by those who make it
+    except OracleError:  # raised again when the oracle is made
         return False
     return says is not None and says.solves
 
@@ -322,7 +323,7 @@ def _contenders(
     names: Sequence[str],
     oracles: Sequence[str] | Mapping[str, tuple[str, Mapping[str, object]]] | None,
 ) -> tuple[list[Contender], dict[tuple[str, str], str]]:
-    """The oracles that take part, and for (loss, oracle) why others do not; refuses a loss for which none is left."""
+    """The oracles that take part, and why others do not, by (loss, oracle). OracleError if a loss has none left."""
     installed = oracle_names()
     wanted: Mapping[str, tuple[str, Mapping[str, object]]]
     if isinstance(oracles, Mapping):

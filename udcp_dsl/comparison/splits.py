@@ -1,7 +1,7 @@
 """One oracle on one split: the chain of stages fitted on two folds, and its sets measured on a third.
 
-The score of a row depends on that row alone, so all rows are scored once and splits select from the scores. The
-exception are oracles with an anchor, whose scores depend on the split.
+The score of a row depends on that row alone, so all rows are scored once and splits select from the scores. Oracles
+with an anchor are the exception: their scores depend on the split.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from udcp_dsl.prediction.stages.oracle_input import OracleInput, prepare
 from udcp_dsl.prediction.stages.setting import Setting
 from udcp_dsl.prediction.stages.thresholds import worth_of
 
-Places: TypeAlias = npt.NDArray[np.intp]  # of rows
+Places: TypeAlias = npt.NDArray[np.intp]  # positions of rows
 
-FRACTIONS = (0.5, 0.25, 0.25)  # of the folds for thresholds, for tuning and for the test
+FRACTIONS = (0.5, 0.25, 0.25)  # shares of the folds for thresholds, tuning and test
 # The alphas of the curves of cost against coverage; those that need more points than a fold has are left out.
 CURVE = tuple(Fraction(k, 200) for k in (2, 4, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80))
 
-_HELD = 1 << 26  # scores that are kept at once: 512 MiB
+_HELD = 1 << 26  # most scores that are kept in memory: 512 MiB
 
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Positions of rows, disjoint, each rising; `halves` are those of the fold for tuning."""
+    """Positions of rows in disjoint folds, each in ascending order; `halves` are those of the fold for tuning."""
 
     split: int
     calibration: Places
@@ -54,7 +54,7 @@ class Folds:
 
 
 def deal(n: int, fractions: Sequence[float], seed: int, splits: int) -> list[Folds]:
-    """The folds of every split of n rows; those of a split do not depend on how many there are."""
+    """The folds of every split of n rows; a split does not depend on the number of splits."""
     if len(fractions) != 3 or not all(0 < f < 1 for f in fractions) or abs(sum(fractions) - 1) > 1e-9:
         raise InputError(f"fractions are {fractions}: give three above 0 that sum to 1 (thresholds, tuning, test)")
     calibrated, tuned = round(n * fractions[0]), round(n * (fractions[0] + fractions[1]))
@@ -70,7 +70,7 @@ def deal(n: int, fractions: Sequence[float], seed: int, splits: int) -> list[Fol
 
 
 def warn_of_too_few(folds: Folds, promise: Promise, loss: Loss, *, tuned: bool) -> None:
-    """Say where a fold has too few rows for a finite threshold."""
+    """Warn if a fold has too few rows for a finite threshold."""
     alpha, by_bin = min(promise.alphas), promise.by_difficulty
     need = promise.rule(promise.bin_count if by_bin else 1, promise.harm(loss)).needed(alpha)
     needed = f"alpha {show_level(alpha)} needs {need}"
@@ -91,7 +91,7 @@ def warn_of_too_few(folds: Folds, promise: Promise, loss: Loss, *, tuned: bool) 
 
 @dataclass(frozen=True, eq=False)
 class Contender:
-    """An oracle made for a loss; with every lambda of the grid where it is to be tuned."""
+    """An oracle made for a loss; if it is to be tuned, one for every lambda of the grid."""
 
     loss_name: str
     oracle_name: str
@@ -105,16 +105,16 @@ class Contender:
 
     @property
     def oracle(self) -> Oracle:
-        """The oracle, or the first of those to choose from."""
+        """The oracle, or the first of the candidates."""
         return next(iter(self.oracles.values()))
 
     @property
     def about(self) -> str | None:
-        """Which of several scores of its name it gives."""
+        """The variant of its score, if there are several."""
         return self.oracle.about
 
     def setting(self, promise: Promise, oracles: Mapping[float | None, Oracle] | None = None) -> Setting:
-        """What its chain is fitted for; `oracles` stand in for its own."""
+        """The setting for which its chain is fitted; `oracles` replace its own."""
         made = self.oracles if oracles is None else oracles
         candidates = {lam: oracle for lam, oracle in made.items() if lam is not None}
         return Setting(promise, next(iter(made.values())), candidates or None)
@@ -122,7 +122,7 @@ class Contender:
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A contender with all rows as its oracles take them: scored already, or with probabilities."""
+    """A contender with all rows as its oracles take them: already scored, or as probabilities."""
 
     contender: Contender
     data: Rows
@@ -131,13 +131,13 @@ class Entry:
 
     @classmethod
     def of(cls, contender: Contender, data: Rows, promise: Promise) -> Entry:
-        """Score all rows, unless an anchor or the multipliers of limits decide, which are others on each split."""
+        """Score all rows, unless scores depend on an anchor or on multipliers of limits, which differ by split."""
         setting = contender.setting(promise)
         given = prepare(setting, (), data)
         if isinstance(setting.oracle, AnchoredOracle) and (setting.oracle.wants_anchor or setting.enforces_limits):
             first = setting.oracle.with_inputs(None if given.inputs is None else given.inputs[:2])
             assert isinstance(first, AnchoredOracle)
-            first.best(given.P[:2], np.zeros(2))  # compiles the kernels, which no run should be charged for
+            first.best(given.P[:2], np.zeros(2))  # compiles the kernels, which no run's time should include
             return cls(contender, data, contender.oracles, given)
         hold = given.P.size * len(contender.oracles) <= _HELD
         scored = {
@@ -147,7 +147,7 @@ class Entry:
         return cls(contender, data, scored, given)
 
     def setting(self, promise: Promise) -> Setting:
-        """What a chain on some of the rows is fitted for."""
+        """The setting for which a chain on some of the rows is fitted."""
         return self.contender.setting(promise, self.oracles)
 
     def rows(self, promise: Promise, places: Places) -> OracleInput:
@@ -158,7 +158,7 @@ class Entry:
         return replace(own, P=places) if self._remembered else own  # type: ignore[arg-type]  # what such oracles take
 
     def seconds(self, folds: Folds) -> float | None:
-        """What scoring the rows of a split took; None where each split scores anew."""
+        """The seconds that scoring the rows of a split took; None if each split scores its own rows."""
         if not self._remembered:
             return None
         per_row = {lam: x.seconds_per_row for lam, x in self.oracles.items() if isinstance(x, RememberedScores)}
@@ -166,7 +166,7 @@ class Entry:
         return tuning + next(iter(per_row.values())) * (len(folds.calibration) + len(folds.test))
 
     def unscored(self) -> Entry:
-        """The same with probabilities, by which decisions are made."""
+        """The same with probabilities, which decisions need."""
         return replace(self, oracles=self.contender.oracles)
 
     @property
@@ -176,9 +176,10 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """Of a contender on a split: its run at each alpha. Of the first split, where nothing is promised within parts of
-    the rows, also the curve, the first sets, and the p-values of all labels, as a function of places in the test fold;
-    and, along the curve, what a miss is valued at (coverage, worth), where the oracle has prices.
+    """A contender on one split: its run at each alpha.
+
+    On the first split, if the promise is marginal, also the cost curve (with the worth of a miss, if the oracle has
+    prices), the sets at the first alpha, and the p-values of all labels as a function of places in the test fold.
     """
 
     runs: tuple[Run, ...]
@@ -203,8 +204,8 @@ def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
         except LimitError:
             if level in alphas:
                 raise
-            continue  # a point that the curve does not have
-        found_level = chain.setting.promise.alphas[0]  # that of a worth of a miss, or the level itself
+            continue  # the curve lacks this point
+        found_level = chain.setting.promise.alphas[0]  # the alpha found for `miss`, or the level itself
         shown = placed(chain.setting, chain.stages, entry.rows(promise, test))
         mask = chain.sets(shown, found_level)
         took, known = time.perf_counter() - began, entry.seconds(folds)
@@ -243,6 +244,6 @@ def _p_values(entry: Entry, chain: Chain, folds: Folds, level: Fraction) -> Call
 
 
 def _grid(promise: Promise, loss: Loss, folds: Folds) -> list[Fraction]:
-    """The levels of the curve; where harm is bounded, as shares of the largest."""
+    """The levels of the curve; if harm is bounded, as shares of the largest harm."""
     rule, smallest = promise.rule(1, promise.harm(loss)), min(len(folds.calibration), len(folds.halves[0]))
     return [level for level in (share * rule.below for share in CURVE) if rule.needed(level) <= smallest]

@@ -21,13 +21,13 @@ from udcp_dsl.showing import in_unit, with_unit
 if TYPE_CHECKING:
     from udcp_dsl.comparison import Comparison, MatchedCost, Summary
 
-LEVELS = tuple(Fraction(k, 20) for k in (4, 2, 1))  # alphas that are set side by side
-_BLIND = ("lac", "base", "raps")  # oracles that do not look at costs, the first rival
+LEVELS = tuple(Fraction(k, 20) for k in (4, 2, 1))  # alphas that are shown side by side
+_BLIND = ("lac", "base", "raps")  # oracles that ignore costs, the first choice of a rival
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One alpha: what the sets cost at exactly the coverage 1 - alpha, what a rival's do, what a miss is valued at."""
+    """One alpha: the cost of the sets at exactly coverage 1 - alpha, that of a rival's, and the worth of a miss."""
 
     alpha: Fraction
     cost: MatchedCost
@@ -42,7 +42,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Answer:
-    """Of one loss: the oracle whose sets are cheapest, at the same coverage, and the rival that it is held against."""
+    """For one loss: the oracle whose sets are cheapest at the same coverage, and the rival that it is compared with."""
 
     loss: str
     best: Summary
@@ -51,12 +51,12 @@ class Answer:
 
     @property
     def choice(self) -> Choice | None:
-        """That of the first alpha."""
+        """The choice at the first alpha."""
         return next((x for x in self.choices if x.alpha == self.best.alpha), None)
 
 
 def matched(comparison: Comparison, summary: Summary, alpha: Fraction | None = None) -> MatchedCost | None:
-    """What an oracle's sets cost at exactly the coverage 1 - alpha (that was asked for), on the first split."""
+    """The cost of an oracle's sets at exactly the requested coverage 1 - alpha, on the first split; None if unknown."""
     curve = comparison.along.get((summary.loss, summary.oracle))
     if comparison.promise.risk is not None or curve is None:
         return None
@@ -64,7 +64,7 @@ def matched(comparison: Comparison, summary: Summary, alpha: Fraction | None = N
 
 
 def answer(comparison: Comparison, loss: str) -> Answer | None:
-    """At the first alpha; None where nothing was measured."""
+    """The answer for a loss at the first alpha; None if nothing was measured."""
     summaries = [s for s in comparison.summaries() if s.loss == loss and s.alpha == comparison.alphas[0]]
     if not summaries:
         return None
@@ -75,7 +75,7 @@ def answer(comparison: Comparison, loss: str) -> Answer | None:
         return found is None, summary.cost_mean if found is None else found.mean
 
     ranked = sorted(summaries, key=cost)
-    # On one split several may be as cheap as chance can tell: then the mean over the splits decides.
+    # On one split several may be equally cheap up to chance: then the mean over the splits decides.
     best = min((s for s in ranked if _as_cheap(s, ranked[0], even)), key=lambda s: s.cost_mean)
     others = [s for s in ranked if s is not best]
     rival = next((s for s in others if s.oracle in _BLIND), others[0] if others else None)
@@ -85,7 +85,7 @@ def answer(comparison: Comparison, loss: str) -> Answer | None:
 
 
 def _as_cheap(summary: Summary, first: Summary, even: Mapping[str, MatchedCost | None]) -> bool:
-    """Whether sets that cover what was asked for may cost no more than the first's, as far as chance can tell."""
+    """Whether an oracle that reaches the requested coverage costs no more than the first, up to chance."""
     least, cost = even[first.oracle], even[summary.oracle]
     if summary is first or least is None or cost is None:
         return summary is first
@@ -150,7 +150,7 @@ def _signed(share: float) -> str:
 
 
 def _failed(comparison: Comparison, best: Summary) -> str:
-    """Whom its sets fail: the class and the quarter that are covered least, in red where they fall short."""
+    """Whom its sets fail: the class that is covered least and the hardest quarter, in red if they fall short."""
     asked = float(1 - best.alpha)
     if best.risk is not None:
         return _part("", "Whom does it fail?", f"Harm is bounded instead of coverage: {number(best.risk)} on average.")

@@ -1,6 +1,6 @@
 """The data of the instance browser: some rows with each oracle's set, as JSON that is safe inside a page.
 
-Labels are numbered, as each stands in many sets. Only labels and categories that occur are written.
+Labels are numbered, as each occurs in many sets. Only labels and categories that occur are written.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ def _of_loss(comparison: Comparison, name: str, loss: Loss) -> dict[str, Any]:
 
 
 def _in_order(comparison: Comparison, loss: str) -> list[str]:
-    """`price` first, where a narrow screen begins, then the others as they are dear."""
+    """`price` first, where a narrow screen begins, then the others by cost, the cheapest first."""
     cost = {s.oracle: s.cost_mean for s in comparison.summaries() if s.loss == loss and s.alpha == comparison.alphas[0]}
     return sorted(comparison.examples[loss][0].sets, key=lambda oracle: (oracle != "price", cost.get(oracle, 0.0)))
 
 
 def _of_tree(tree: Tree, labels: Sequence[int]) -> dict[str, Any]:
-    """Only the nodes above these labels."""
+    """The tree as data, with only the nodes above these labels."""
     used: set[int] = set()
     for label in labels:
         for node in tree.above[label]:
@@ -87,7 +87,7 @@ def _of_example(example: Example, place: dict[str, int], oracles: Sequence[str])
         "sets": [[place[label] for label in example.sets[oracle]] for oracle in oracles],
         "costs": [example.costs[oracle] for oracle in oracles],
         "terms": [list(example.terms[oracle].values()) for oracle in oracles],
-        # In the order of "p": from which alpha on each label is left out.
+        # In the order of "p": the alpha from which each label is left out.
         "from": [
             [round(example.p_values[oracle][label], 4) for label in example.probabilities]
             for oracle in oracles

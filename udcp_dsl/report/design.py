@@ -13,7 +13,7 @@ from udcp_dsl.report.wording import shown
 
 
 def head(title: str, script: str | None = None) -> str:
-    """All before the content. A content security policy forbids everything but the styles, and this script."""
+    """The page up to its content. A content security policy forbids everything but the styles and this script."""
     run = ""
     if script is not None:
         run = f" script-src 'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}';"

@@ -1,7 +1,7 @@
 """Figures rendered by matplotlib: as SVG and PDF files, and as SVG that takes its colours from the page around it.
 
-The same input gives the same bytes: the styles of the user's own matplotlib do not count, ids come from a fixed salt,
-and no date is written.
+The same input gives the same bytes: the user's own matplotlib styles are ignored, ids come from a fixed salt, and no
+date is written.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _STYLE: dict[str, Any] = {
     "ytick.color": MUTED.light,
     "ytick.labelcolor": INK.light,
 }
-# For names in scripts that matplotlib's own font lacks, where the machine has one of these.
+# For names in scripts that matplotlib's own font lacks, if one of these is installed.
 _OTHER_SCRIPTS = (
     "Noto Sans",
     "Noto Sans Arabic",
@@ -78,9 +78,9 @@ _VARIABLES = {colour.light: f"var({colour.variable})" for colour in COLOURS}
 
 
 def write_figures(folder: PathLike, comparison: Comparison) -> list[Path]:
-    """Write every figure of a comparison as SVG and as PDF into a folder, made where absent; gives the files written.
+    """Write every figure of a comparison as SVG and as PDF into a folder, made if needed; returns the files written.
 
-    Needs matplotlib (the extra `report`): InputError without it, and where the folder cannot be written to.
+    Raises InputError without matplotlib (the extra `report`), and if the folder cannot be written to.
     """
     require_matplotlib()
     target = Path(folder)
@@ -111,7 +111,7 @@ def rendered(figure: Figure, *formats: str) -> dict[str, bytes]:
 
 
 def _rendered(figure: Figure, formats: Sequence[str]) -> tuple[dict[str, bytes], dict[str, list[str]]]:
-    """And what is said of the marks of those of its elements that have these ids."""
+    """The same, and the texts for the marks of its elements, by their ids."""
     from matplotlib.figure import Figure as Canvas
 
     with _style():
@@ -119,7 +119,7 @@ def _rendered(figure: Figure, formats: Sequence[str]) -> tuple[dict[str, bytes],
         hover = figure.draw(canvas)
         for i, (artist, _) in enumerate(hover):
             artist.set_gid(f"marks-{i}")
-        # Laid out once: matplotlib would draw the whole once more for each format to do so.
+        # Laid out once: otherwise matplotlib would draw everything once more for each format.
         canvas.get_layout_engine().execute(canvas)
         canvas.set_layout_engine(None)
         found = {}
@@ -148,7 +148,7 @@ def inline_svg(figure: Figure, prefix: str) -> str:
         element.attrib.clear()
         for name, value in attributes.items():
             element.set(name, _of_page(name, value, prefix))
-        # Space between elements is layout of the file, save in text, which has no elements within.
+        # Whitespace between elements is layout of the file, except in text, which contains no elements.
         if len(element):
             element.text = None
         element.tail = None
@@ -171,7 +171,7 @@ def _titled(element: ElementTree.Element, texts: Sequence[str]) -> None:
 
 
 def _local(name: str) -> str:
-    """A name without its namespace: the page says that it is SVG."""
+    """A name without its namespace, which inline SVG does not need."""
     return name.rpartition("}")[2]
 
 
@@ -186,7 +186,7 @@ def _of_page(name: str, value: str, prefix: str) -> str:
 
 
 def drawn(figure: Figure, kind: Any) -> Any:
-    """The figure as matplotlib's, of this class of them, in our style."""
+    """The figure drawn into a matplotlib figure of the class `kind`, in our style."""
     with _style():
         canvas = kind(figsize=(_WIDTH, figure.height), layout="constrained")
         figure.draw(canvas)
@@ -200,7 +200,7 @@ def _style() -> Iterator[None]:
 
     there = set(fontManager.get_font_names())
     with matplotlib.rc_context(), warnings.catch_warnings():
-        # A script that no font of the machine has: the page still shows it, in the reader's fonts.
+        # The page still shows a script that no installed font has, in the reader's fonts.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         matplotlib.rcdefaults()
         settings: Any = matplotlib.rcParams

@@ -1,4 +1,4 @@
-"""The figures of a comparison: what each shows, in which words; `plots` draws them, `drawing` renders them."""
+"""The figures of a comparison: what each shows, and its texts; `plots` draws them, `drawing` renders them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from udcp_dsl.comparison import Comparison, Summary
 
 WORST = 8  # classes that are shown one by one
-GROUPS = 12  # that are shown
+GROUPS = 12  # groups that are shown
 HEADLINES = 3  # losses in the first figure
 _HEIGHT = 3.1  # inches
 _SQUARE = 4.2  # about as high as wide
@@ -34,9 +34,9 @@ _DASHED = "Dashed: the coverage asked for"
 
 @dataclass(frozen=True)
 class Figure:
-    """`draw` is handed a matplotlib figure and gives back what is said of its marks.
+    """`draw` draws into a matplotlib figure and returns the texts of its marks.
 
-    `name` is unique; `text` says what is seen to those who cannot see it.
+    `name` is unique; `text` describes the figure to those who cannot see it.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Figure:
 
 
 def figures(comparison: Comparison) -> list[Figure]:
-    """All of them."""
+    """All figures, each once."""
     found = first_figures(comparison)
     for loss in comparison.names:
         found += figures_over_alpha(comparison, loss)
@@ -58,9 +58,9 @@ def figures(comparison: Comparison) -> list[Figure]:
 
 
 def first_figures(comparison: Comparison) -> list[Figure]:
-    """The three that answer most: what sets cost, cost against coverage, whom they cover; of the first loss and level.
+    """The most useful figures, at the first loss and level: mean cost, cost against coverage, coverage by difficulty.
 
-    Where rows are too few for one of them there are fewer.
+    A figure is left out if there are too few rows for it.
     """
     loss, alpha = comparison.names[0], comparison.alphas[0]
     whom = [figure for figure in figures_at(comparison, loss, alpha) if "coverage-by-difficulty" in figure.name]
@@ -68,7 +68,7 @@ def first_figures(comparison: Comparison) -> list[Figure]:
 
 
 def headline_figures(comparison: Comparison) -> list[Figure]:
-    """What is worth seeing first, if anything was measured: what sets cost by each oracle, at the first level."""
+    """The mean cost of each oracle's sets, at the first level; empty if nothing was measured."""
     alpha = comparison.alphas[0]
     costs: dict[str, dict[str, float]] = {}
     for s in comparison.summaries():
@@ -89,13 +89,13 @@ def headline_figures(comparison: Comparison) -> list[Figure]:
 
 
 def reliability_figures(comparison: Comparison) -> list[Figure]:
-    """How far p can be taken at its word, before and after its repair, if one was fitted."""
+    """The reliability of p before and after its repair, if one was fitted."""
     fitted = (stage.repair.reliability for stage in comparison.repairs if isinstance(stage, RepairStage))
     return [reliability_figure(found) for found in fitted if found is not None]
 
 
 def reliability_figure(found: Reliability) -> Figure:
-    """Of a repair that was fitted; where p is left as it is, of that alone."""
+    """The reliability before and after a fitted repair; if p is left as it is, only before."""
     curves = {"p as it is": found.before}
     if found.after is not None:
         curves["after repair"] = found.after
@@ -113,14 +113,14 @@ def reliability_figure(found: Reliability) -> Figure:
 
 
 def _stem(comparison: Comparison, loss: str) -> str:
-    """A loss's part of a file's name: told apart by its place where the names of two losses would be one file."""
+    """A loss's part of a file's name; starts with the loss's place if two losses would have the same file."""
     stems = [re.sub(r"[^\w.-]+", "-", name).strip(".-").casefold() for name in comparison.names]
     place = comparison.names.index(loss)
     return stems[place] if stems.count(stems[place]) == 1 and stems[place] else f"{place + 1}-{stems[place]}"
 
 
 def figures_over_alpha(comparison: Comparison, loss: str) -> list[Figure]:
-    """Those of a loss that show many levels at once."""
+    """The figures of a loss over many levels."""
     curves = {oracle: points for (name, oracle), points in comparison.curves.items() if name == loss and points}
     if not curves:
         return []
@@ -151,7 +151,7 @@ def figures_over_alpha(comparison: Comparison, loss: str) -> list[Figure]:
 
 
 def figures_at(comparison: Comparison, loss: str, alpha: Fraction) -> list[Figure]:
-    """Those of a loss at one level."""
+    """The figures of a loss at one level."""
     splits = strata.evaluations(comparison, loss, alpha)
     if not splits:
         return []
@@ -170,7 +170,7 @@ def figures_at(comparison: Comparison, loss: str, alpha: Fraction) -> list[Figur
 
 
 def figures_beside(comparison: Comparison, loss: str, alpha: Fraction) -> list[Figure]:
-    """Of the comparison that stands beside, if any: whom it covers, and what that costs, by difficulty."""
+    """Coverage and cost by difficulty of the comparison `beside`, if there is one."""
     beside = comparison.beside
     if beside is None:
         return []
@@ -184,12 +184,12 @@ def figures_beside(comparison: Comparison, loss: str, alpha: Fraction) -> list[F
 
 
 def asked_for(comparison: Comparison, alpha: Fraction) -> float | None:
-    """The coverage that is asked for; None where it is a bound on harm instead."""
+    """The requested coverage; None if harm is bounded instead."""
     return None if comparison.promise.risk is not None else float(1 - alpha)
 
 
 def _placed(figure: Figure, comparison: Comparison, loss: str, alpha: Fraction) -> Figure:
-    """With a name of its own, and with the level in its text."""
+    """The figure with a unique name, and with the level in its text."""
     at = show_level(alpha)
     name = f"{_stem(comparison, loss)}-{figure.name}-alpha-{at.replace('/', '-')}"
     return replace(figure, name=name, text=f"Alpha {at}{comparison.within}. {figure.text}")
@@ -243,7 +243,7 @@ def _sizes(splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style])
 def _by_size(
     splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float | None
 ) -> Iterator[Figure]:
-    # Empty sets cover nothing by their nature; the table counts them.
+    # Empty sets never cover; the table counts them.
     found = {oracle: [p for p in strata.by_size(held) if p.name != "0"] for oracle, held in splits.items()}
     order = sorted({p.name for points in found.values() for p in points}, key=strata.first_size)
     yield from _side_by_side(
@@ -339,7 +339,7 @@ def _least_covered(
     level: float | None,
     most: int,
 ) -> Iterator[Figure]:
-    """One below the other, as names may be long. Chosen by all oracles: the worst of one would do it an injustice."""
+    """The strata covered least, one below the other, as names may be long; chosen by the mean over all oracles."""
     kept, note = _large_enough(found)
     coverages: dict[str, list[float]] = {}
     for points in kept.values():
@@ -390,7 +390,7 @@ def _coverage(
 
 
 def _large_enough(found: Mapping[str, Sequence[Point]]) -> tuple[dict[str, list[Point]], str]:
-    """The strata with points enough, by oracle if there are any, and a note on the others."""
+    """The strata with enough points, by oracle, without oracles that have none; and a note on the others."""
     kept = {oracle: [p for p in points if p.n >= FEWEST] for oracle, points in found.items()}
     few = any(p.n < FEWEST for points in found.values() for p in points)
     note = f"Left out: what has fewer than {FEWEST} points in a test fold." if few else ""

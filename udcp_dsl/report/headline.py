@@ -1,4 +1,4 @@
-"""What a comparison found, in one sentence a loss and level, computed from the runs and no stronger than they are."""
+"""The finding of a comparison in one sentence per loss and level, computed from the runs and no stronger than they."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """One instance as a figure: mass and cost of the sets along an oracle's order, and its lower hull if it has one.
 
-Below the hull there is no set. The slope of its edge is the price at which the labels of the next vertex enter.
+No set lies below the hull. The slope of an edge is the price at which the labels of the next vertex enter.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ ENDINGS = (".svg", ".png", ".pdf")
 _HEIGHT = 4.0  # inches
 _NAMED = 3  # labels that are named at a vertex
 _NAME = 16  # characters of a label
-_APART = (0.16, 0.055)  # of the width and of the height: nearer than this, two texts would touch
-_LONG = 0.06  # of the axes: an edge that is shorter is not given its price
-_NEARLY_ALL = 0.995  # of the mass: what comes after costs much and shows little
+_APART = (0.16, 0.055)  # shares of the width and of the height: closer than this, two texts would touch
+_LONG = 0.06  # share of the axes: a shorter edge is not labelled with its price
+_NEARLY_ALL = 0.995  # share of the mass that is shown: the rest costs much and shows little
 
 
 class Vertex(Protocol):
-    """What is read of a step that an oracle's `explain` gives."""
+    """What is read of a step in an oracle's `explain`."""
 
     @property
     def price(self) -> float: ...
@@ -50,7 +50,7 @@ class Point(NamedTuple):
 
 
 def check_figure(path: PathLike) -> None:
-    """Refuse what `write_hull` cannot write, before the work is done."""
+    """Raise InputError for a file that `write_hull` cannot write, before the work is done."""
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise InputError(f"{path}: unknown extension {ending!r} of a figure; known: {', '.join(ENDINGS)}")
@@ -113,13 +113,13 @@ def _draw(
 
 
 def _limits(axes: Any, order: Sequence[Point]) -> float:
-    """Room for the sets up to nearly all of the mass; gives the highest cost shown."""
+    """Make room for the sets up to nearly all of the mass; returns the highest cost shown."""
     total = order[-1].mass
     first = next(i for i, point in enumerate(order) if point.mass >= _NEARLY_ALL * total)
     costs = [point.cost for point in order[: first + 1]]
     low, high = min(costs), max(costs)
     margin = 0.08 * (high - low) or 1.0
-    axes.set_xlim(-0.04 * total, 1.2 * total)  # names of labels stand to the right
+    axes.set_xlim(-0.04 * total, 1.2 * total)  # names of labels are to the right
     axes.set_xticks([x / 5 for x in range(6)])
     axes.set_ylim(low - margin, high + margin)
     return high + margin
@@ -144,7 +144,7 @@ def _hull(axes: Any, vertices: Sequence[Vertex], colour: str) -> None:
 
 
 def lower_hull(points: Sequence[Point]) -> list[Point]:
-    """The corners of the hull from below, by rising mass.
+    """The corners of the lower hull, by increasing mass.
 
     >>> lower_hull([Point(0, 0), Point(1, 3), Point(2, 2), Point(3, 5)])
     [Point(mass=0, cost=0), Point(mass=2, cost=2), Point(mass=3, cost=5)]
@@ -161,7 +161,7 @@ def lower_hull(points: Sequence[Point]) -> list[Point]:
 
 
 def _worth_a_name(axes: Any, vertices: Sequence[Vertex]) -> Iterator[int]:
-    """Vertices by the mass that they bring, the most first, as long as their texts do not touch."""
+    """The vertices to name, those that add most mass first, unless their texts would touch."""
     gains = [v.mass - (vertices[i - 1].mass if i else 0.0) for i, v in enumerate(vertices)]
     placed: list[tuple[float, float]] = []
     for i in sorted(range(len(vertices)), key=lambda i: -gains[i]):
@@ -173,7 +173,7 @@ def _worth_a_name(axes: Any, vertices: Sequence[Vertex]) -> Iterator[int]:
 
 
 def _place(axes: Any, vertex: Vertex) -> tuple[float, float]:
-    """In parts of the axes."""
+    """The place of a vertex, as shares of the axes."""
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     return (vertex.mass - left) / (right - left), (vertex.cost - low) / (high - low)
 

@@ -1,6 +1,6 @@
-"""One page that tells a comparison whole and opens offline: no request leaves it.
+"""A comparison as one page that opens offline and makes no request.
 
-The page carries its styles, its script and its data; a content security policy forbids everything else, so that even a
+The page contains its styles, its script and its data; a content security policy forbids everything else, so that even a
 label that slipped through as markup could neither run nor fetch.
 """
 
@@ -46,7 +46,7 @@ TITLE = "Prediction sets compared"
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a page comes from: its data, the command that made it (either may be unknown), and the day."""
+    """Where a page comes from: its data, the command that made it (either may be unknown), and the date."""
 
     data: str | None
     command: str | None
@@ -64,8 +64,9 @@ def write_report(
 ) -> None:
     """Write a comparison as one HTML page, whole or not at all. The same arguments give the same bytes.
 
-    `data` says in a few words what the rows are, `command` what was typed, `date` the day, today by default; all stand
-    below the title. Needs matplotlib (the extra `report`): InputError without it, and where the file cannot be written.
+    `data` describes the rows in a few words, `command` is the command that was typed, `date` is today by default; all
+    are shown below the title. Raises InputError without matplotlib (the extra `report`), and if the file cannot be
+    written.
     """
     require_matplotlib()
     origin = Origin(data, command, datetime.date.today() if date is None else date)
@@ -132,7 +133,7 @@ def _header(comparison: Comparison, title: str, origin: Origin, browser: bool) -
 
 
 def _both(comparison: Comparison) -> list[Comparison]:
-    """The comparison, and what stands beside it."""
+    """The comparison and, if there is one, its `beside`."""
     return [comparison] if comparison.beside is None else [comparison, comparison.beside]
 
 
@@ -144,7 +145,7 @@ def _origin(origin: Origin) -> str:
 
 
 def _repair_section(comparison: Comparison) -> str:
-    """What was done to p, and how far it can be taken at its word."""
+    """How p was repaired, and how reliable it is."""
     found = reliability_figures(comparison)
     if not found:
         return ""
@@ -180,7 +181,7 @@ def _loss_section(comparison: Comparison, place: int) -> str:
 
 
 def _not_first(comparison: Comparison, name: str, alpha: Fraction) -> list[Figure]:
-    """The figures of a loss, but for those that stand at the top of the page."""
+    """The figures of a loss, except those at the top of the page."""
     top = {figure.name for figure in first_figures(comparison)}
     found = [*figures_over_alpha(comparison, name), *_figures_at(comparison, name, alpha)]
     return [figure for figure in found if figure.name not in top]
@@ -271,7 +272,7 @@ def _swatch(style: Style) -> str:
 
 
 def _left_out(comparison: Comparison, summaries: Sequence[Summary]) -> str:
-    """Whom the oracles leave out, below their table."""
+    """The lines below a table: what is covered too little, empty sets, remedies, and limits."""
     return "".join(f"<p>{isolated(line)}</p>" for line in comparison.left_out(summaries))
 
 
@@ -280,7 +281,7 @@ def _quarters_head(summary: Summary) -> str:
 
 
 def _quarters(summary: Summary) -> str:
-    """How often the truth is in the set, in each quarter of the rows by their highest probability: a second line."""
+    """The coverage in each quarter of the rows by their highest probability, as a second line."""
     if not summary.by_difficulty:
         return ""
     covered = ", ".join(f"{summary.by_difficulty[quarter][0]:.2f}" for quarter in QUARTERS)
@@ -288,7 +289,7 @@ def _quarters(summary: Summary) -> str:
 
 
 def _handed(summary: Summary) -> str:
-    """Of a loss min(L, c): the share that is handed over, and how often the sets that are kept hold the truth."""
+    """For a loss min(L, c): the share of rows that are handed over, and the coverage of those that are kept."""
     if not summary.by_decision:
         return ""
     share = summary.by_decision.get(HANDED_OVER, (0.0, 0.0))[1]
@@ -297,7 +298,7 @@ def _handed(summary: Summary) -> str:
 
 
 def _about(comparison: Comparison, summary: Summary) -> str:
-    """What the oracle says of its score, and the lambdas that were tuned."""
+    """The variant of the oracle's score, and the lambdas that were tuned."""
     cell = (summary.loss, summary.oracle, summary.alpha)
     said = [escape(comparison.about[summary.oracle])] if summary.oracle in comparison.about else []
     tuned = sorted({r.lam for r in comparison.runs if (r.loss, r.oracle, r.alpha) == cell and r.lam is not None})

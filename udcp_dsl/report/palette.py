@@ -66,7 +66,7 @@ _ORACLES = {
     "raps": Style(Colour("--oracle-raps", "#c54c84", "#e54586"), "X"),
     "ilp": Style(Colour("--oracle-ilp", "#0e1f16", "#f9f7ea"), "h"),
 }
-# For oracles that are not ours, in turn.
+# For third-party oracles, in turn.
 _OTHERS = (
     Style(Colour("--oracle-a", "#157f8f", "#52c4d4"), "<"),
     Style(Colour("--oracle-b", "#5b7f1c", "#a4cf57"), ">"),
@@ -95,7 +95,7 @@ COLOURS: tuple[Colour, ...] = (
 
 
 def styles(oracles: Iterable[str]) -> dict[str, Style]:
-    """The style of each oracle, in the order given; which others are there does not change those of our own.
+    """The style of each oracle, in the order given; the styles of our own oracles are always the same.
 
     >>> [style.marker for style in styles(["price", "mine"]).values()]
     ['o', '<']

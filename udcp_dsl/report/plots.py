@@ -1,7 +1,7 @@
-"""How the figures are drawn, into a matplotlib figure that is handed in.
+"""Functions that draw the figures into a given matplotlib figure.
 
-Axes carry no title: a page and a paper have captions. Names are cut to a length, so that none runs over the edge. Each
-gives back what is to be said of its marks when a reader points at them.
+Figures have no title, as pages and papers have captions. Names are cut to a length, so that none runs over the edge.
+Each function returns the texts to show when a reader points at its marks.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 _BINS = 40
 _NAME = 20  # characters of a name on an axis
-_TERM = 46  # and of a term in a legend
+_TERM = 46  # characters of a term in a legend
 _LEGEND = 4.6  # inches that a line of a legend may fill
-_LEAST = -6.0  # evidence that is drawn, in powers of 10
-_APART = 0.09  # of the width of an axis, between two ticks with texts
-_WIDE = 8.0  # times from the least cost to the largest, from which a linear axis hides the small ones
+_LEAST = -6.0  # least evidence that is drawn, in powers of 10
+_APART = 0.09  # least distance of two ticks with texts, as a share of the axis
+_WIDE = 8.0  # ratio of the largest cost to the least above which a linear axis would hide small ones
 
 Values = Mapping[str, Mapping[str, float]]
-# Artists, and for each a text for every mark of it: the markers of a line, or the one shape that it is.
+# Artists, each with a text for every mark: the markers of a line, or a single shape.
 Hover = list[tuple[Any, list[str]]]
 
 
@@ -44,7 +44,7 @@ def headline_height(costs: Values) -> float:
 
 
 def headline(figure: Any, *, costs: Values, looks: Mapping[str, Style], units: Mapping[str, str | None]) -> Hover:
-    """For each loss its oracles, the cheapest first."""
+    """The mean cost of each oracle as bars, by loss, the cheapest first."""
     heights = [len(held) + 1 for held in costs.values()]
     rows = figure.subplots(len(costs), 1, squeeze=False, height_ratios=heights)[:, 0]
     hover: Hover = []
@@ -80,7 +80,7 @@ def curves(
     unit: str | None = None,
     worths: Sequence[tuple[float, float]] = (),
 ) -> Hover:
-    """Cost against coverage; above, what a missed truth is valued at there: `worths` are (coverage, worth)."""
+    """Cost against coverage; above, the worth of a missed truth, from pairs (coverage, worth)."""
     axes = figure.subplots()
     hover: Hover = []
     for level in levels:
@@ -99,7 +99,7 @@ def curves(
 
 
 def _worth_axis(axes: Any, worths: Sequence[tuple[float, float]], unit: str | None) -> None:
-    """A second axis above: ticks where they have room, from the highest coverage down."""
+    """A second axis above, with ticks where there is room, from the highest coverage down."""
     above = axes.secondary_xaxis("top")
     low, high = axes.get_xlim()
     ticks: list[tuple[float, float]] = []
@@ -318,7 +318,7 @@ def lines(
     up: str,
     whole: bool = False,
 ) -> Hover:
-    """`whole` values are shares, on an axis from 0 to 1."""
+    """A line per oracle over the strata; with `whole`, values are shares on an axis from 0 to 1."""
     axes = figure.subplots()
     hover: Hover = []
     for oracle, held in values.items():
@@ -346,7 +346,7 @@ def against(
     level: float | None,
     unit: str | None = None,
 ) -> Hover:
-    """Points (x, cost, coverage) of each oracle, one above the other; the coverage that is promised as a line."""
+    """Cost above, coverage below, from points (x, cost, coverage) of each oracle; the promised coverage as a line."""
     above, below = figure.subplots(2, 1, sharex=True)
     hover: Hover = []
     for oracle, points in lines.items():
@@ -383,7 +383,7 @@ def distribution(
     return hover
 
 
-# What they share
+# Shared parts
 
 
 def _line(style: Style) -> dict[str, Any]:
@@ -428,7 +428,7 @@ def _coverage_limits(found: Mapping[str, Sequence[Point]]) -> tuple[float, float
 
 
 def _cost_axis(axes: Any, values: Sequence[float]) -> None:
-    """From 0 on, or by powers of ten where the values are far apart."""
+    """Start the axis at 0, or make it logarithmic if the values are far apart."""
     least, largest = min(values), max(values)
     if least > 0 and largest / least > _WIDE:
         axes.set_yscale("log")
@@ -454,7 +454,7 @@ def _legend(figure: Any, axes: Any, columns: int | None = None) -> None:
 
 
 def _columns(names: Sequence[str]) -> int:
-    """As few lines as fit, filled evenly; names go down the columns."""
+    """The number of columns of a legend with as few lines as fit, filled evenly; names go down the columns."""
     widths = [0.45 + 0.08 * len(name) for name in names]  # inches, about
     for columns in range(len(names), 1, -1):
         if sum(column.max() for column in np.array_split(widths, columns)) <= _LEGEND:

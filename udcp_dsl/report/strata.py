@@ -21,7 +21,7 @@ from udcp_dsl.prediction.evaluation import QUARTERS, Measures, Stratum
 if TYPE_CHECKING:
     from udcp_dsl.comparison import Comparison
 
-FEWEST = 5  # points of a fold for which a coverage is worth drawing
+FEWEST = 5  # fewest points of a fold for a coverage worth drawing
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Point:
 
 
 def evaluations(comparison: Comparison, loss: str, alpha: Fraction) -> dict[str, list[Measures]]:
-    """By oracle, one a split."""
+    """The measures by oracle, one per split."""
     found: dict[str, list[Measures]] = {}
     for run in comparison.runs:
         if run.loss == loss and run.alpha == alpha:
@@ -58,9 +58,9 @@ def first_size(bin: str) -> int:
 
 
 def by_difficulty(splits: Sequence[Measures]) -> list[Point]:
-    """The quarters by highest probability, hardest first. Their bounds differ from split to split, so place counts.
+    """The quarters by highest probability, hardest first, matched by place, as bounds differ from split to split.
 
-    Where ties leave a split with fewer than four, that split is left out, and where they do in all, there are none.
+    Splits in which ties leave fewer than four quarters are left out.
     """
     whole = [split.by_difficulty for split in splits if len(split.by_difficulty) == len(QUARTERS)]
     return _pooled(whole, lambda place, stratum: QUARTERS[place])
@@ -88,6 +88,6 @@ def _pooled(
     low, high = clopper_pearson(coverage * n, n)
     cost = np.array([sum(s.n * s.mean_cost for s in parts) for parts in groups]) / total
     p = np.array([sum(s.n * s.mean_true_probability for s in parts) for parts in groups]) / total
-    # A covered count that is no whole number may put the ends just beyond the coverage itself.
+    # If the covered count is not an integer, the interval may just miss the coverage itself.
     columns = (n, coverage, np.minimum(low, coverage), np.maximum(high, coverage), cost, p)
     return [Point(key, *row) for key, row in zip(found, np.stack(columns, axis=1).tolist(), strict=True)]

@@ -1,4 +1,4 @@
-"""The categories that sets are drawn into: the hierarchy that a loss uses, else a family that it counts or measures."""
+"""The categories in which sets are drawn: the hierarchy that a loss uses, else a family that it counts or measures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Tree:
 
 
 def tree_of(loss: Loss) -> Tree | None:
-    """Of several hierarchies the one that the loss uses; None where there is nothing but labels."""
+    """The tree in which to draw sets, preferably a hierarchy that the loss uses; None if there are only labels."""
     atoms = loss.expression.atoms.values()
     distances = [getattr(atom, "metric", None) for atom in atoms]
     metrics = [metric for metric in distances if isinstance(metric, TreeMetric)]
@@ -39,7 +39,7 @@ def tree_of(loss: Loss) -> Tree | None:
 
 
 def _of_hierarchy(hierarchy: Hierarchy) -> Tree:
-    """Without its root and its leaves."""
+    """The tree of a hierarchy, without its root and its leaves."""
     leaves = set(hierarchy.leaf.tolist())
     inner = [v for v in range(1, len(hierarchy.names)) if v not in leaves]
     place = {v: i for i, v in enumerate(inner)} | {0: -1}

@@ -1,4 +1,4 @@
-"""Verdicts, such as those of `udcp validate`, as a page in the design of our reports; it fetches nothing."""
+"""Verdicts, such as those of `udcp validate`, as a page in the design of our reports; it makes no request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from udcp_dsl.showing.html_text import marked, paragraphs, table_html
 def verdict_page(description: Description) -> str:
     """A page without a script, headed by the subject and the first line of the verdict.
 
-    What else the verdict says stands below, before the tables.
+    The other lines of the verdict follow, before the tables.
     """
     d = description
     (subject, _), *_ = pieces(d.title)

@@ -1,4 +1,4 @@
-"""One figure of a result, drawn in the style of the report, to look at and to go on with in matplotlib."""
+"""One figure of a result as a matplotlib figure, drawn in the style of the report."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.monitor import Monitor
     from udcp_dsl.prediction.probability_repair import Repair
 
-_WORST = 8  # classes and groups
-_TITLE = 64  # characters of a line
-_WATCHED = 5  # and of those that a monitor watches
+_WORST = 8  # classes and groups that are shown
+_TITLE = 64  # characters per line of a title
+_WATCHED = 5  # cells of a monitor that are shown
 
 
 def plot_sets(sets: PredictionSets) -> Any:
-    """How many labels the sets have, and what they cost."""
+    """The sizes and the costs of sets, as histograms."""
     if not len(sets):
         raise InputError("there are no sets to be drawn")
     draw = partial(plots.sizes_and_costs, sizes=sets.sizes, costs=sets.costs, unit=sets.loss.unit)
@@ -38,7 +38,7 @@ def plot_sets(sets: PredictionSets) -> Any:
 
 
 def plot_evaluation(evaluation: Measures) -> Any:
-    """Coverage by stratum, with exact intervals; of classes and groups those covered least, with enough points."""
+    """Coverage by stratum, with exact intervals; only the least covered classes and groups with enough points."""
     points = [_point("size", stratum) for stratum in evaluation.by_size if stratum.name != "0"]
     quarters = evaluation.by_difficulty
     if len(quarters) == len(QUARTERS):  # ties may leave fewer
@@ -67,7 +67,7 @@ def plot_repair(repair: Repair) -> Any:
 
 
 def plot_monitor(monitor: Monitor) -> Any:
-    """Evidence and coverage as rows went by: of all rows, and of the cells with most evidence."""
+    """Evidence and coverage over the rows seen so far, for all rows and for the cells with most evidence."""
     if not monitor.rows:
         raise InputError("the monitor has seen no row yet, so there is nothing to draw")
     cells = sorted((s for s in monitor.streams[1:] if s.seen), key=lambda s: (s.alarm is None, -s.log_most))[:_WATCHED]
@@ -77,7 +77,7 @@ def plot_monitor(monitor: Monitor) -> Any:
 
 
 def plot_comparison(comparison: Comparison, loss: str | None = None) -> Any:
-    """Mean cost against coverage of each oracle for a loss; with too few rows for that, what the cost is paid for."""
+    """Mean cost against coverage of each oracle for a loss; with too few rows for that, mean cost by term."""
     name = comparison.names[0] if loss is None else loss
     if name not in comparison.names:
         raise InputError(f"there is no loss {name!r} here; {did_you_mean(name, comparison.names)}")
@@ -86,7 +86,7 @@ def plot_comparison(comparison: Comparison, loss: str | None = None) -> Any:
 
 
 def plot_sweep(sweep: Sweep) -> Any:
-    """Above the cost, below the coverage of each oracle against the parameter, at the first alpha."""
+    """The cost (above) and the coverage (below) of each oracle against the parameter, at the first alpha."""
     alpha = sweep.comparisons[0].alphas[0]
     found = [(value, s) for value, s in sweep.summaries() if s.alpha == alpha]
     lines = {
@@ -109,7 +109,7 @@ def _plotted(draw: Any, height: float, title: str) -> Any:
     from matplotlib.figure import Figure as Canvas
 
     class Plot(Canvas):
-        """A figure that a notebook shows even where no one has imported pyplot."""
+        """A figure that a notebook shows even if pyplot is not imported."""
 
         def _repr_png_(self) -> bytes:
             out = BytesIO()

@@ -23,7 +23,7 @@ def shown(text: str, longest: int | None = None) -> str:
 
 
 def isolated(text: str) -> str:
-    """A name of the user's, safe in a page, whichever way its script runs.
+    """A name from the user as safe HTML, in whichever direction its script runs.
 
     >>> isolated("<b>")
     '<bdi>&lt;b&gt;</bdi>'
@@ -57,7 +57,7 @@ def percent(fraction: float) -> str:
 
 
 def target(alpha: Fraction) -> str:
-    """The coverage that is asked for.
+    """The requested coverage.
 
     >>> target(Fraction(1, 10))
     '0.9'

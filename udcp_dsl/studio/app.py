@@ -1,4 +1,4 @@
-"""What a studio answers, as a Starlette application. Bodies are JSON; a mistake is answered with 400 and a sentence."""
+"""The answers of a studio, as a Starlette application. Bodies are JSON; a mistake gets status 400 and a sentence."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _titled(text: str) -> tuple[str, str]:
 
 
 def _single_costs(loss: Loss) -> list[float] | None:
-    """What sets of one label cost, rising; of many labels some, evenly. None where that depends on the row."""
+    """The costs of single labels, or of some if there are many, in ascending order; None if they depend on the row."""
     if loss.inputs:
         return None
     chosen = np.unique(np.linspace(0, loss.K - 1, min(loss.K, _SINGLES)).astype(int))

@@ -1,4 +1,4 @@
-"""Completion, hover and quick fixes in the editor: what the language server says, behind the page's editor.
+"""Completion, hover and quick fixes from the language server, for the page's editor.
 
 Positions are those of the protocol: {"line": from 0, "character": in units of UTF-16}, as a browser counts.
 """
@@ -32,7 +32,7 @@ class Assistant:
         self._lock = threading.Lock()
 
     def complete(self, body: Any, place: Place) -> dict[str, Any]:
-        """What could stand at a position: items, and the range that they take the place of."""
+        """The completions at a position: items, and the range that they replace."""
         with self._lock:
             document, position = self._asked(body, place)
             found = completion(document, position)["items"]
@@ -49,13 +49,13 @@ class Assistant:
         return {"items": items, "range": found[0]["textEdit"]["range"] if found else None}
 
     def hover(self, body: Any, place: Place) -> dict[str, Any]:
-        """What is to be said of what stands at a position, as Markdown."""
+        """The explanation of what is at a position, as Markdown."""
         with self._lock:
             found = hover(*self._asked(body, place))
         return {} if found is None else {"text": found["contents"]["value"], "range": found["range"]}
 
     def fixes(self, body: Any, place: Place) -> dict[str, Any]:
-        """The ways to mend what is wrong at a position: titles and edits."""
+        """The fixes for errors at a position: titles and edits."""
         with self._lock:
             document, position = self._asked(body, place)
             found = code_actions(document, position, position)

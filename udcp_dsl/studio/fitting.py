@@ -1,4 +1,4 @@
-"""One oracle, calibrated on half of the rows and judged on the others, as `udcp calibrate` and `evaluate` do it."""
+"""One oracle, calibrated on half of the rows and evaluated on the others, as by `udcp calibrate` and `evaluate`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.stages.multipliers import LimitError
 from udcp_dsl.studio.instances import Instances
 
-# Told how many rows are done, of how many, and at what stage; raises to end the work.
+# Called with the number of rows that are done, their total, and the stage; raises to end the work.
 Heed = Callable[..., None]
 
 # The alphas of the curves of cost against coverage.
@@ -32,7 +32,7 @@ CURVE = tuple(Fraction(k, 100) for k in (2, 5, 10, 15, 20, 30, 40))
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A calibrated predictor, what its sets come to on the rows that are shown, and what was warned of."""
+    """A calibrated predictor, its evaluation on the shown rows, and its warnings."""
 
     predictor: SetPredictor
     evaluation: Evaluation
@@ -50,13 +50,12 @@ class Fitted:
 
     @property
     def worth(self) -> float | None:
-        """What a missed truth is valued at, in the unit of costs: the threshold of `price`."""
+        """The worth of a missed truth, in the unit of costs: the threshold of `price`."""
         return worth_of(self.predictor, self.predictor.alphas[0])
 
     @cached_property
     def scorer(self) -> Oracle:
-        """An oracle with the scores of one row that the predictor cuts: with its lambda, its anchor and the multipliers
-        of limits."""
+        """The oracle whose scores the predictor cuts: with its lambda, its anchor and the multipliers of limits."""
         made, limits = make_oracle(self.predictor.oracle.name, self.loss, **self.options), self.predictor.multipliers
         if limits is None or not isinstance(made, AnchoredOracle):
             return made
@@ -64,7 +63,7 @@ class Fitted:
 
     @cached_property
     def options(self) -> dict[str, object]:
-        """What makes `scorer` of the oracle's name alone."""
+        """The options that make `scorer` from the oracle's name."""
         options = dict(self.predictor.oracle.options)
         anchors = self.predictor.anchors
         if anchors is not None:
@@ -74,7 +73,7 @@ class Fitted:
 
 
 def fit(loss: Loss, oracle: str, alpha: Fraction, instances: Instances, heed: Heed) -> Fitted:
-    """Calibrate and judge; OracleError where the oracle does not apply, InputError where the rows do not do."""
+    """Calibrate and evaluate. OracleError if the oracle does not apply, InputError if the rows do not suffice."""
     with keeping_warnings() as kept:
         predictor = SetPredictor(loss, oracle, alpha=alpha)
         with heeding(predictor.oracle, partial(heed, stage="calibrating")):
@@ -86,13 +85,13 @@ def fit(loss: Loss, oracle: str, alpha: Fraction, instances: Instances, heed: He
 
 
 def curve(fitted: Fitted, instances: Instances, heed: Heed) -> CostCurve:
-    """Cost along the alphas of the grid, as far as the rows suffice; lambda is that of the one alpha."""
+    """Cost and coverage at the alphas of the grid for which the rows suffice, with the lambda of `fitted`."""
     predictor, n = fitted.predictor, fitted.predictor.calibrated.n
     grid = [alpha for alpha in CURVE if points_needed(alpha) <= n]
     if not grid:
         return CostCurve()
     options = dict(predictor.oracle.options)
-    with keeping_warnings():  # said when it was fitted
+    with keeping_warnings():  # shown when it was fitted
         made = SetPredictor(fitted.loss, predictor.oracle.name, options=options, alpha=grid)
         with heeding(made.oracle, heed):
             try:
@@ -106,7 +105,7 @@ def curve(fitted: Fitted, instances: Instances, heed: Heed) -> CostCurve:
 
 
 def worth_of(predictor: SetPredictor, alpha: Fraction) -> float | None:
-    """The threshold where it is a price; None of other oracles, and where every label is in."""
+    """The threshold, if it is a price; None for other oracles, and if every label is in."""
     if predictor.oracle.name != "price":
         return None
     tau = predictor.calibrated.thresholds(alpha)
@@ -114,15 +113,15 @@ def worth_of(predictor: SetPredictor, alpha: Fraction) -> float | None:
 
 
 def sets_of(fitted: Fitted, p: Any, inputs: RowInputs | None = None) -> tuple[Any, Any]:
-    """The set and the scores of one row, (K,) each; `inputs` are those of the row, twice."""
-    rows = np.repeat(np.asarray(p, dtype=np.float64)[None, :], 2, axis=0)  # for one alone kernels are compiled anew
+    """The set and the scores of one row, (K,) each; `inputs` holds the inputs of the row twice."""
+    rows = np.repeat(np.asarray(p, dtype=np.float64)[None, :], 2, axis=0)  # for one row, kernels are compiled again
     scores = fitted.scorer.with_inputs(inputs).scores(fitted.predictor.repaired(rows))[0]
     return fitted.predictor.predict_set(rows, inputs=inputs if fitted.loss.inputs else None).mask[0], scores
 
 
 @contextmanager
 def heeding(oracle: Oracle, heed: Heed) -> Iterator[None]:
-    """In this block the work of an oracle is told of step by step, and ends where `heed` raises."""
+    """In this block, `heed` is called at each step of the oracle's work, and ends the work by raising."""
     with ExitStack() as stack:
         stack.enter_context(oracle.on_progress(heed))
         if isinstance(oracle, SolvingOracle):

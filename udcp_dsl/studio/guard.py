@@ -1,8 +1,8 @@
-"""Who may speak to a studio: a page that it served itself, and whoever was given its address.
+"""Who may send requests to a studio: a page that it served itself, and whoever was given its address.
 
-The address holds a token, of which nobody else knows. A page of another site can make a browser send requests here, but
-not with the token, and its browser says where it comes from (Origin) or, where a name was bent to 127.0.0.1, what it
-was looking for (Host). Bodies end at a limit, before they are read.
+The address holds a secret token. A page of another site can make a browser send requests here, but not with the token.
+The browser also says where the page comes from (Origin) or, if a name was rebound to 127.0.0.1, which host it asked for
+(Host). Bodies are read up to a limit only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_BODY = 4 << 20  # bytes
-MOST_ROWS = 64 << 20  # of rows that are dropped on the page
+MOST_ROWS = 64 << 20  # bytes of rows that are dropped on the page
 
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -36,7 +36,7 @@ class TooLarge(Exception):
 
 
 class Guard:
-    """Passes on to `app`, with the token taken off the path, what comes from the right place; refuses all else."""
+    """Passes permitted requests to `app`, with the token removed from the path; refuses all others."""
 
     def __init__(self, app: App, token: str, port: int) -> None:
         self._app, self._token = app, token
@@ -74,7 +74,7 @@ class Guard:
         async def guarded(message: Message) -> None:
             nonlocal begun
             if read > most and not begun:
-                return  # answered below, whatever the application would say of it
+                return  # answered below, whatever the application answers
             if message["type"] == "http.response.start":
                 begun = True
                 own = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
@@ -111,12 +111,12 @@ class Guard:
 
 
 def _most(path: str) -> int:
-    """Bytes of the body of a request, at most; `path` is without the token."""
+    """The most bytes that the body of a request may have; `path` is without the token."""
     return MOST_ROWS if path == "/api/rows" else MOST_BODY
 
 
 def _first_part(path: str) -> str:
-    """`a` of `/a/b`; nothing where there is none, as in `OPTIONS *`."""
+    """`a` of `/a/b`; empty if there is none, as in `OPTIONS *`."""
     return [*path.split("/", 2), ""][1]
 
 
@@ -124,6 +124,6 @@ async def _answer(send: Send, status: int, why: str) -> None:
     body = why.encode()
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
     headers += [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
-    headers.append((b"connection", b"close"))  # what it still wants to send is not read
+    headers.append((b"connection", b"close"))  # the rest of the request is not read
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

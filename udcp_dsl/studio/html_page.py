@@ -23,18 +23,18 @@ def styles() -> str:
 
 
 def script() -> str:
-    """The script, as esbuild made it of `page/src`."""
+    """The script that esbuild made from `page/src`."""
     return _packaged("studio.js")
 
 
 def served() -> str:
-    """The page that asks a studio."""
+    """The page that talks to a studio."""
     head = '<link rel="stylesheet" href="studio.css">\n<script src="studio.js" defer></script>'
     return _page(_TITLE, head, "")
 
 
 def exported(views: dict[str, Any]) -> str:
-    """The page with what it shows now; nothing in it asks for anything else."""
+    """The page with what it shows now, as one file that makes no requests."""
     code = script()
     allowed = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'; img-src data:"

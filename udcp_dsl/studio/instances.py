@@ -1,7 +1,7 @@
-"""The rows that a studio shows: the user's own, or those of a generated classifier; half to calibrate, half to look at.
+"""The rows of a studio: the user's own, or those of a generated classifier; half of them calibrate, half are shown.
 
-A generated row has log-odds that are noise for every node of the hierarchy and every label, so that near labels are
-taken for each other. The truth is drawn from these odds; what the classifier says of them is a little too sure.
+The log-odds of a generated row are noise for every node of the hierarchy and every label, so that near labels are
+confused. The truth is drawn from these odds; the classifier is a little overconfident.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.rows import Rows, rows_of
 from udcp_dsl.report.tree import tree_of
 
-MOST = 4000  # rows of the user's that are kept, so that a slider moves all at once
-_CELLS, _FEWEST, _ENOUGH = 4_000_000, 200, 1000  # of generated rows
-_SURE = 1.25  # how much too sure the generated classifier is
+MOST = 4000  # most rows of the user's that are kept, so that a slider acts at once
+_CELLS, _FEWEST, _ENOUGH = 4_000_000, 200, 1000  # probabilities, fewest rows and most rows that are generated
+_SURE = 1.25  # overconfidence of the generated classifier
 _OWN, _SHARED = 2.2, 2.6  # scales of the noise of labels and of nodes
 
 
 @dataclass(frozen=True, eq=False)
 class Instances:
-    """`about` says in a few words what they are; `places` are the rows of `shown` in what was read."""
+    """`about` describes the rows in a few words; `places` are the positions of `shown` in the rows that were read."""
 
     calibration: Rows
     shown: Rows
@@ -33,7 +33,7 @@ class Instances:
     places: tuple[int, ...]
 
 
-# What a studio makes of a spec's labels.
+# Makes the rows for a loss.
 Supply = Callable[[Loss], Instances]
 
 
@@ -59,7 +59,7 @@ def generated(loss: Loss, seed: int = 0) -> Instances:
 
 
 def with_inputs(rows: Rows, loss: Loss, seed: int = 0) -> Rows:
-    """Rows with all inputs that the spec declares: those that they have not are drawn, evenly over their ranges."""
+    """Rows with all inputs that the spec declares; missing ones are drawn uniformly from their ranges."""
     declared, rng = loss.declared_inputs, np.random.default_rng([seed, 1])
     known = {} if rows.inputs is None else dict(rows.inputs)
     if not declared or known.keys() >= declared.keys():
@@ -72,7 +72,7 @@ def with_inputs(rows: Rows, loss: Loss, seed: int = 0) -> Rows:
 
 
 def halved(rows: Rows, about: str, seed: int = 0) -> Instances:
-    """Rows by chance in two halves; of very many only some."""
+    """Split rows into two halves at random; only `MOST` of them, if there are more."""
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(len(rows))[:MOST]
     half = len(chosen) // 2
@@ -83,7 +83,7 @@ def halved(rows: Rows, about: str, seed: int = 0) -> Instances:
 
 
 def own(rows: Rows, about: str) -> Supply:
-    """The user's rows, for any spec that has their labels; for another the generated ones."""
+    """The user's rows for any spec with their labels, and generated rows for other specs."""
 
     def supply(loss: Loss) -> Instances:
         if loss.labels == rows.labels:
@@ -99,7 +99,7 @@ def own(rows: Rows, about: str) -> Supply:
 
 
 def dragged(p: Any, label: int, value: float) -> Any:
-    """A row in which one label has this probability, and the others what is left, in the proportions that they had.
+    """A row in which one label has this probability, and the others share the rest in their previous proportions.
 
     >>> dragged(np.array([0.5, 0.3, 0.2]), 0, 0.0).round(3).tolist()
     [0.0, 0.6, 0.4]

@@ -1,4 +1,4 @@
-"""What a user keeps: expectations, as cases of NAME.cases beside the spec, which validation runs."""
+"""Expectations that the user saves, as cases in NAME.cases beside the spec, which validation runs."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ if TYPE_CHECKING:
     from udcp_dsl.studio.place import Place
     from udcp_dsl.studio.studio import Studio
 
-_LEAST = 1e-12  # probabilities below are left out of a case, where the set stays what it is
+_LEAST = 1e-12  # probabilities up to this are left out of a case
 
 
 def keep_case(studio: Studio, body: Any) -> Any:
     """Add a case to those of the spec; answers whether it holds now, and how many cases there are.
 
-    {name, cost: [set, sign, set or number]} or {name, row: {oracle, holds, members}}. The case is about the sliders as
-    they stand; with `at`, {input: number}, it is about the spec whatever its parameters are, for a row with these
-    inputs.
+    {name, cost: [set, sign, set or number]} or {name, row: {oracle, holds, members}}. The case fixes the parameters
+    that sliders have moved; with `at`, {input: number}, it fixes no parameters and is about a row with these inputs.
     """
     if not isinstance(body, dict) or not isinstance(body.get("name"), str) or not body["name"].strip():
         raise InputError("a case has a name, which says what is expected")
@@ -33,7 +32,7 @@ def keep_case(studio: Studio, body: Any) -> Any:
     claim = _cost_claim(body["cost"]) if "cost" in body else _row_claim(studio, body.get("row"))
     given = _numbers(body["at"]) if "at" in body else {**_moved(studio), **_inputs(studio, loss, claim)}
     case = Case(body["name"].strip()[:200], claim, None if loss.name == loss.losses[-1] else loss.name, given)
-    at_values(loss, given)  # refuses what is neither a parameter nor an input
+    at_values(loss, given)  # raises an error for names that are neither parameters nor inputs
     verdict = tried(loss, case)
     with studio.writing:  # nobody else adds one between reading and writing
         name, count = _add(state.place, case)
@@ -49,7 +48,7 @@ def keep_case(studio: Studio, body: Any) -> Any:
 
 
 def _add(place: Place, case: Case) -> tuple[str, int]:
-    """Write the file of cases with one more; its name, and how many there are now."""
+    """Append a case to the file of cases; returns its name and the number of cases in it."""
     before = place.read_beside(ENDING)
     cases = parse_cases(Source(place.stem + ENDING, before or ""))
     lead = (
@@ -68,7 +67,7 @@ def _moved(studio: Studio) -> dict[str, float]:
 
 
 def _inputs(studio: Studio, loss: Loss, claim: CostCase | RowCase) -> dict[str, float]:
-    """Those of the row that is shown; of a set, those of its sliders. InputError where a case cannot give them."""
+    """The inputs of the shown row; for a set, those of its sliders. InputError if a case cannot give them."""
     if not loss.inputs:
         return {}
     lists = [name for name, x in loss.inputs.items() if x.width is not None]
@@ -100,7 +99,7 @@ def _cost_claim(given: Any) -> CostCase:
 
 
 def _row_claim(studio: Studio, given: Any) -> RowCase:
-    """The row that is shown, by the oracle that is named, at its threshold; its probabilities to the last digit."""
+    """The shown row by the named oracle, at its threshold, with exact probabilities."""
     if not isinstance(given, dict):
         raise InputError("a case has cost or row")
     shown = studio.shown_row()

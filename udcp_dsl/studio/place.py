@@ -1,4 +1,4 @@
-"""Where the spec of a studio lives, and the only files that it reads and writes: those below one folder.
+"""The place of a studio's spec, and the only files that the studio reads and writes: those below one folder.
 
 An example of the gallery is held in memory, with the data it reads, until it is saved.
 """
@@ -15,11 +15,10 @@ from udcp_dsl.prediction.files import atomic_write
 
 @dataclass(frozen=True)
 class Place:
-    """`folder` is that of the spec, or for an example the one in which it would be saved, in a folder of its own.
+    """`folder` holds the spec; for an example, it is the folder in which saving would create a folder for it.
 
-    `carried` holds the data of an example (path -> bytes), which lies in `origin`, a folder of this package; both are
-    None for a spec on disk. `crlf`: lines ended in CR LF. `content` is what the file held when it was last read or
-    written here.
+    `carried` holds the data of an example (path -> bytes) from `origin`, a folder of this package; both are None for a
+    spec on disk. `crlf`: lines end in CR LF. `content` is what the file held when it was last read or written here.
     """
 
     folder: Path
@@ -35,7 +34,7 @@ class Place:
 
     @property
     def data_folder(self) -> Path:
-        """Where data files are read."""
+        """The folder from which data files are read."""
         return self.folder if self.origin is None else self.origin
 
     @property
@@ -43,9 +42,9 @@ class Place:
         return str(self.folder / self.name) if self.carried is None else f"an example, {self.name}"
 
     def save(self, text: str) -> tuple[Place, list[str]]:
-        """Write the spec, of an example also its data; gives where it is now, and the names of what was written.
+        """Write the spec, and for an example its data; returns its new place and the names of the files written.
 
-        Refuses where somebody else has changed the file since.
+        Raises InputError if somebody else has changed the file since.
         """
         if self.carried is None:
             path, content = self.inside(self.name), self._ended(text).encode("utf-8")
@@ -68,7 +67,7 @@ class Place:
         return own, [f"{self.stem}/{name}" for name in files]
 
     def write_beside(self, ending: str, content: bytes) -> str:
-        """Write NAME.ending beside the spec; refuses for an example, which is saved first."""
+        """Write NAME.ending beside the spec; raises InputError for an example, which has to be saved first."""
         if self.carried is not None:
             raise InputError("this is an example, held in memory: save it first, and it has a folder of its own")
         name = self.stem + ending
@@ -88,7 +87,7 @@ class Place:
             raise InputError(f"{path}: not UTF-8: {error.reason}") from None
 
     def inside(self, name: str) -> Path:
-        """The path of a file below the folder; refuses one that leads out of it, by a link too."""
+        """The path of a file below the folder; raises InputError if it leads out of it, even by a link."""
         there, folder = (self.folder / name).resolve(), self.folder.resolve()
         if "\0" in name or not there.is_relative_to(folder):
             raise InputError(f"{name!r} is outside the folder of the spec, {self.folder}")
@@ -105,7 +104,7 @@ class Place:
 
 
 def open_spec(path: str | Path) -> tuple[Place, str]:
-    """The place of a spec on disk, and its text, lines ended in LF; of a folder its only spec."""
+    """The place and the text, with lines that end in LF, of a spec on disk; for a folder, of its only spec."""
     from udcp_dsl.language.parse import read_source
 
     file = Path(path)
@@ -124,7 +123,7 @@ def open_spec(path: str | Path) -> tuple[Place, str]:
 
 
 def example(path: Path, folder: Path) -> tuple[Place, str]:
-    """An example of the gallery, held in memory with all that lies beside it and is data."""
+    """An example of the gallery, held in memory with the data files beside it."""
     text = path.read_text(encoding="utf-8")
     data = {file.name: file.read_bytes() for file in path.parent.iterdir() if file.suffix in (".csv", ".json", ".npy")}
     return Place(folder, path.name, carried=data, origin=path.parent), text

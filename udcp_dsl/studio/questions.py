@@ -1,6 +1,6 @@
-"""Pairs that are worth asking: "which of these two sets costs more?", from the cases beside the spec.
+"""Informative questions, "which of these two sets costs more?", from the cases beside the spec.
 
-An answer is kept as a case (`keeping.keep_case`), and the next question takes it into account.
+An answer is saved as a case (`keeping.keep_case`), and the next question takes it into account.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def ask_pair(studio: Studio, body: Any) -> Any:
-    """The pair that would tell most, the values that agree with the cases so far, and how far they are determined.
+    """The most informative pair, the values that agree with the cases so far, and how far they are determined.
 
-    {seed: a whole number} asks for another pair. `pair` is None where no small sets would tell more; `contradictions`
-    has the cases that no values satisfy together, and then there is no pair either.
+    {seed: a whole number} asks for another pair. `pair` is None if no pair of small sets is informative, and if
+    `contradictions` has cases that no values satisfy together.
     """
     seed = body.get("seed", 0) if isinstance(body, dict) else None
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
@@ -31,7 +31,7 @@ def ask_pair(studio: Studio, body: Any) -> Any:
     kept = [
         x for x in cases_of(loss, parse_cases(Source(state.place.stem + ENDING, text))) if isinstance(x.claim, CostCase)
     ]
-    # Without a comparison all values agree: what holds of the empty set, for any row, is none.
+    # Without a comparison all values agree: a case that always holds stands in for none.
     row = {name: x.low for name, x in loss.inputs.items()}
     fit = fit_params(loss, kept or [Case("none", CostCase((), ">=", ()), loss.name, row)], seed=seed)
     pair = fit.suggestion

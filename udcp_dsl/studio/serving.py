@@ -1,4 +1,4 @@
-"""A studio on localhost: a free port, a token, an address, and the server until it is ended."""
+"""A studio on localhost: a free port, a token, an address, and the server until it is interrupted."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.studio.studio import Studio
 
 PORT = 8765
-_TRIED = 100  # ports after the first
-_SILENCE = 10.0  # seconds that half a request may take to go on
+_TRIED = 100  # ports that are tried
+_SILENCE = 10.0  # longest pause within a request, in seconds
 
 
 def require_studio() -> None:
-    """Say how to get what serves, where it is missing."""
+    """Raise InputError, which says how to install the server, if it is missing."""
     try:
         import starlette
         import uvicorn
@@ -26,7 +26,7 @@ def require_studio() -> None:
 
 
 def listening(port: int = PORT) -> socket.socket:
-    """A socket on 127.0.0.1 at this port, or where it is in use at the next one that is free."""
+    """A socket on 127.0.0.1 at this port or, if it is in use, at the next free one."""
     for tried in range(port, min(port + _TRIED, 1 << 16)):
         made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
@@ -39,9 +39,9 @@ def listening(port: int = PORT) -> socket.socket:
 
 
 def _impatient() -> type[asyncio.Protocol]:
-    """uvicorn's protocol, which ends a connection that is silent while more of a request is to come.
+    """uvicorn's protocol, which also ends a connection that is silent in the middle of a request.
 
-    Those that wait for an answer are left alone; those that idle after one are uvicorn's own to end.
+    Connections that wait for an answer are left alone; uvicorn itself ends those that idle after one.
     """
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -68,7 +68,7 @@ def _impatient() -> type[asyncio.Protocol]:
 
 
 def serve(studio: Studio, opened: socket.socket, ready: Callable[[str], None]) -> None:
-    """Serve until interrupted; `ready` is told the address, with its token."""
+    """Serve until interrupted; `ready` is called with the address, which includes the token."""
     import uvicorn
 
     from udcp_dsl.studio.app import application

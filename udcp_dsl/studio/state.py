@@ -1,6 +1,6 @@
 """What the user has chosen: the text, the sliders, the set, the row. A frozen value; a change gives the next one.
 
-A change comes from the page as plain data, and is checked here: whatever is wrong with it is an InputError.
+A change comes from the page as plain data and is checked here; anything invalid raises InputError.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from udcp_dsl.studio.place import Place
 
 MOST_TEXT = 1 << 20  # characters of a spec
 _MOST_NAME = 1000
-# What a studio begins with, where they apply; `ilp` solves a program for each row, and waits to be asked.
+# The oracles that a studio begins with, if they apply; `ilp` solves a program per row, and runs only on request.
 FIRST_ORACLES = ("price", "ratio", "greedy", "penalized", "lac", "base")
 QUICK_ORACLES = ("lac", "base")  # they need no compilation, and are shown while others compile
 
 
 @dataclass(frozen=True)
 class State:
-    """`moved` are the sliders: their numbers, and those that the spec gave when they were moved.
+    """`moved` are the moved sliders: their values, and the values that the spec gave when they were moved.
 
-    `saved` is the text as it was opened or last saved. `row` is None until one is chosen; `drags` are its bars that
-    were dragged, in turn. `by` is the page that changed the text last.
+    `saved` is the text as it was opened or last saved. `row` is None until one is chosen; `drags` are its dragged bars,
+    in order. `by` is the page that changed the text last.
     """
 
     place: Place
@@ -36,7 +36,7 @@ class State:
     loss: str | None = None
     moved: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     members: tuple[str, ...] = ()
-    inputs: Mapping[str, float] = field(default_factory=dict)  # of the row that the chosen set is of, where moved
+    inputs: Mapping[str, float] = field(default_factory=dict)  # moved inputs of the chosen set's row
     row: int | None = None
     drags: tuple[tuple[int, float], ...] = ()
     why: str | None = None
@@ -46,7 +46,7 @@ class State:
     saved: str | None = None
 
     def as_data(self) -> dict[str, Any]:
-        """What the page shows of it."""
+        """What the page shows of the state."""
         return {
             "name": self.place.name,
             "place": self.place.shown,
@@ -65,7 +65,7 @@ class State:
 
 
 def changed(state: State, change: object) -> State:
-    """The state after a change, a dictionary of what is to be set."""
+    """The state after a change, which maps what to set to new values."""
     if not isinstance(change, dict) or not change:
         raise InputError("a change is an object that says what is to be set")
     for key, value in change.items():
@@ -104,7 +104,7 @@ def _members(state: State, value: object) -> State:
 
 
 def _row(state: State, value: object) -> State:
-    return replace(state, row=_count(value, "row"), drags=(), inputs={})  # it brings its own
+    return replace(state, row=_count(value, "row"), drags=(), inputs={})  # a row has its own inputs
 
 
 def _drag(state: State, value: object) -> State:
@@ -115,7 +115,7 @@ def _drag(state: State, value: object) -> State:
     place, p = _count(value[0], "drag"), finite_number(value[1], "drag")
     if not 0 <= p <= 1:
         raise InputError(f"drag: {p!r} is no probability: give a number from 0 to 1")
-    # One that is dragged again, with no other since, is where it was dragged last.
+    # If the last bar is dragged again, only its latest position counts.
     before = state.drags[:-1] if state.drags and state.drags[-1][0] == place else state.drags
     return replace(state, drags=(*before, (place, p)))
 
@@ -155,16 +155,16 @@ def _string(value: object, what: str, longest: int = _MOST_NAME) -> str:
         raise InputError(f"{what}: a text of at most {longest:,} characters is expected")
     try:
         value.encode("utf-8")
-    except UnicodeEncodeError:  # half of a character that takes two
+    except UnicodeEncodeError:  # half of a surrogate pair
         raise InputError(f"{what}: the text holds half a character, which is no text") from None
     return value
 
 
 def finite_number(value: object, what: str) -> float:
-    """A number from the page; InputError where it is none, or too large to be one."""
+    """A number from the page; raises InputError if it is not a finite number."""
     try:
         number = math.nan if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
-    except OverflowError:  # of a whole number with hundreds of digits
+    except OverflowError:  # an integer with hundreds of digits
         number = math.inf
     if not math.isfinite(number):
         raise InputError(f"{what}: a finite number is expected")

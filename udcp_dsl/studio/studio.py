@@ -1,8 +1,8 @@
-"""The studio itself: the state, three threads that work out what follows from it, and the board they write on.
+"""The studio itself: the state, three threads that compute its consequences, and the board that they write on.
 
-The first thread compiles the text and costs the set: it is always quick, so that faults are shown as one types. The
-second scores rows. Between its steps it looks whether what it works on is still wanted, and shows the row anew where
-that has changed. The third tries the cases beside the spec.
+The first thread compiles the text and costs the set: it is always quick, so that errors are shown as one types. The
+second scores rows; between its steps it checks whether its work is still wanted, and updates the shown row if that has
+changed. The third tries the cases beside the spec.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from udcp_dsl.studio.views.row import row_data
 from udcp_dsl.studio.views.spec import Checked, check, same_meaning
 from udcp_dsl.studio.work import Board, Worker, told
 
-# Edits that follow each other faster than this, in seconds, are one: a slider passes many numbers on its way.
+# Edits that follow each other within so many seconds are one: a slider passes many values on its way.
 _ONE_EDIT = 1.5
-_FEW = 6  # labels of the set of the row that it begins with, at most
+_FEW = 6  # most labels in the set of the opening row
 
 
 class Superseded(Exception):
-    """What was being worked out is no longer wanted."""
+    """The result that was being computed is no longer wanted."""
 
 
 class Stopped(Exception):
-    """The user has stopped it."""
+    """The user has stopped the computation."""
 
 
 class Studio:
@@ -56,19 +56,19 @@ class Studio:
         self.assistant = Assistant()
         self._supply, self._supplied = supply, 0
         self._lock = threading.RLock()
-        self.writing = threading.Lock()  # held by who writes files: reads and writes of two do not mix
+        self.writing = threading.Lock()  # held while files are written, so that two writers do not mix
         self._state = State(place, text, alpha=alpha, saved=text)
-        # Of the first thread.
+        # Used by the first thread.
         self._checked: tuple[object, Checked] | None = None
         self._loss: Loss | None = None  # of the last text that compiled
         self._set_of: object = None
-        # Of the second.
+        # Used by the second thread.
         self._instances: tuple[tuple[tuple[str, ...], int, tuple[Any, ...]], Instances] | None = None
         self._fits: dict[str, Fitted] = {}
         self._missing: dict[str, str] = {}
         self._curves: dict[str, CostCurve] = {}
-        self._of: tuple[Loss, Fraction] | None = None  # what these are of
-        self._settled: Fitted | None = None  # of the main oracle, before the last edit
+        self._of: tuple[Loss, Fraction] | None = None  # the loss and alpha of the three above
+        self._settled: Fitted | None = None  # the main oracle's fit before the last edit
         self._edited = -float("inf")
         self._row_of: object = None
         self._opening: tuple[int, bool] | None = None  # the row it opens on, and whether the main oracle chose it
@@ -97,7 +97,7 @@ class Studio:
 
     @property
     def loss(self) -> Loss | None:
-        """Of the last text that compiled."""
+        """The loss of the last text that compiled."""
         with self._lock:
             return self._loss
 
@@ -105,37 +105,37 @@ class Studio:
     def idle(self) -> bool:
         return self._checks.idle and self._scores.idle and self._cases.idle
 
-    # What the page asks for
+    # Requests of the page
 
     def change(self, change: object) -> None:
-        """Set something; InputError where that cannot be."""
+        """Apply a change; raises InputError if it is invalid."""
         if isinstance(change, dict) and "members" in change:
             self._members_chosen = True
         self._become(lambda state: changed(state, change))
 
     def open(self, place: Place, text: str) -> None:
-        """Go on with another spec."""
+        """Switch to another spec."""
         self._opening, self._members_chosen = None, False
         self._become(lambda state: State(place, text, alpha=state.alpha, oracles=state.oracles, saved=text))
 
     def saved_to(self, place: Place, text: str) -> None:
-        """This text was saved; it may live elsewhere now."""
+        """Record that this text was saved, perhaps in another place."""
         self._become(lambda state: replace(state, place=place, saved=text))
 
     def use_rows(self, supply: Supply) -> None:
-        """Go on with other rows."""
+        """Switch to other rows."""
         with self._lock:
             self._supply, self._supplied = supply, self._supplied + 1
         self._become(lambda state: replace(state, row=None, drags=()))
 
     def try_cases(self) -> None:
-        """Try the cases beside the spec again: there are others now."""
+        """Try the cases beside the spec again, as they have changed."""
         self._begin_work(self._cases)
 
     def stop(self) -> None:
-        """End all scoring, at once as far as anyone sees; nothing is begun again before a change, or `again`.
+        """End all scoring, for the page at once; none starts again before a change or `again`.
 
-        A step that is under way (compiling, most of all) ends by itself, and what it finds is dropped.
+        A step that is under way (mostly compiling) runs to its end, and its result is dropped.
         """
         with self._lock:
             if not self._scores.idle:
@@ -146,14 +146,14 @@ class Studio:
             self._show_overall(self._instances[1])
 
     def again(self) -> None:
-        """Begin again what was stopped."""
+        """Start again what was stopped."""
         with self._lock:
             self._stopped.clear()
-            self._stop = threading.Event()  # what is still under way keeps the one that was set
+            self._stop = threading.Event()  # work that is still under way keeps the old event, which is set
         self._begin_work(self._scores)
 
     def shown_row(self) -> tuple[Mapping[str, Fitted], Any] | None:
-        """The predictors whose sets are shown, and the probabilities of the row that they are of."""
+        """The predictors whose sets are shown, and the probabilities of the shown row."""
         with self._lock:
             return self._shown_row
 
@@ -163,7 +163,7 @@ class Studio:
             self.board.put("state", self._state.as_data())
             self._begin_work(self._checks, self._scores, self._cases)
 
-    # What is under way: something from the first request on, nothing only when no thread has anything left to do
+    # The view "doing": set from the first request on, and None only when no thread has anything left to do
 
     def _begin_work(self, *workers: Worker) -> None:
         with self._lock:
@@ -175,7 +175,7 @@ class Studio:
     def _rested(self) -> None:
         with self._lock:
             if self._scores.idle:
-                self._stop = threading.Event()  # the stop came when it had ended
+                self._stop = threading.Event()  # a stop may have come after the end
             if self.idle:
                 self.board.put_new("doing", None)
 
@@ -251,7 +251,7 @@ class Studio:
                 self._missing[name] = str(error)
             except Stopped:
                 with self._lock:
-                    if self._stop is stop:  # else it was asked for again
+                    if self._stop is stop:  # else it was started again
                         self._stopped.add(name)
             self._show(instances)
         self._show(instances)
@@ -278,7 +278,7 @@ class Studio:
         return self._instances[1]
 
     def _begin(self, loss: Loss, alpha: Fraction) -> None:
-        """Another loss or level: what was found before is kept only to compare with."""
+        """Begin with another loss or level; earlier results are kept only for comparison."""
         if self._of is not None and self._of[0] is not loss:
             now = time.monotonic()
             main = self._current().get(self._main())
@@ -296,7 +296,7 @@ class Studio:
         return {name: self._fits[name] for name in self.state.oracles if name in self._fits}
 
     def _main(self) -> str:
-        """The oracle that rows are followed by."""
+        """The main oracle: `price`, or else the first."""
         order = self.state.oracles
         return "price" if "price" in order else order[0]
 
@@ -345,7 +345,7 @@ class Studio:
         self._checks.poke()  # the set is costed with the inputs of the row
 
     def _opening_row(self, found: Mapping[str, Fitted], instances: Instances) -> int:
-        """The row that it opens on: chosen when the main oracle is there, and kept while alpha or a parameter moves."""
+        """The row to open on: chosen once the main oracle is fitted, and kept while alpha or a parameter changes."""
         main = found.get(self._main())
         if self._opening is None or (main is not None and not self._opening[1]):
             if main is None:
@@ -367,8 +367,11 @@ class Studio:
 
 
 def _telling(fitted: Fitted, rival: Fitted | None, instances: Instances) -> int:
-    """A row to begin with: its set holds the truth, has a few labels, and saves most against the rival's, which holds
-    it too. Where no such row saves, one that only holds the truth; where none does, the first."""
+    """The row to open on: its set holds the truth, has a few labels, and saves most against the rival's.
+
+    The rival's set also holds the truth. If no such row saves anything, the first row whose set has a few labels and
+    holds the truth; if there is none, the first row.
+    """
     sets, truth = fitted.evaluation.sets, instances.shown.truth
     rows = np.arange(len(truth))
     good = sets.mask[rows, truth] & (sets.sizes >= 2) & (sets.sizes <= _FEW)

@@ -1,6 +1,6 @@
 """Rows that are dropped on the page: probabilities and the truth, in the files that `--probs` and `--truth` take.
 
-They are written to a folder of their own for as long as they are read, and never leave this machine.
+They are written to a temporary folder while they are read, and never leave this machine.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _LONGEST = 1000  # characters of a name
 
 
 def load_rows(studio: Studio, body: Any) -> Any:
-    """{probs: {name, content}, truth: {name, content} or {column}, normalize}: content in base 64.
+    """Load {probs: {name, content}, truth: {name, content} or {column}, normalize}, with content in base 64.
 
-    Answers with what was loaded; InputError where it cannot be used, and the rows stay what they were.
+    Answers with what was loaded. Raises InputError if it cannot be used; the rows then stay what they were.
     """
     from udcp_dsl.prediction.rows.column_roles import Columns
     from udcp_dsl.prediction.rows.reading import read_column
@@ -45,7 +45,7 @@ def load_rows(studio: Studio, body: Any) -> Any:
         file = _written(Path(folder) / "probs", body.get("probs"), "probabilities")
         beside = {} if column else {"true labels": _written(Path(folder) / "truth", truth, "truth")}
         columns = Columns(truth_column=column) if column else Columns()
-        table = file.suffix not in (".npy", ".npz")  # of an array inputs are drawn
+        table = file.suffix not in (".npy", ".npz")  # for an array, inputs are drawn
         read: dict[str, Any] = {"inputs": loss.inputs if table else None, "unread": loss.declared_inputs}
         source = open_rows(str(file), loss.labels, columns, normalize=body.get("normalize") is True, **read)
         rows = replace(source, beside={role: read_column(str(path)) for role, path in beside.items()}).whole()
@@ -56,7 +56,7 @@ def load_rows(studio: Studio, body: Any) -> Any:
 
 
 def _written(path: Path, given: Any, what: str) -> Path:
-    """A file of the page's, on disk under a name of ours with its own ending."""
+    """A file from the page, written to disk under our own name with its ending."""
     if not isinstance(given, dict) or not isinstance(given.get("name"), str) or len(given["name"]) > _LONGEST:
         raise InputError(f"the file of the {what} has a name and a content")
     ending = Path(given["name"]).suffix.lower()
@@ -72,5 +72,5 @@ def _written(path: Path, given: Any, what: str) -> Path:
 
 
 def said_of(error: Exception) -> str:
-    """An error without the folder that the files were read from, which nobody knows."""
+    """The text of an error, without the temporary folder that the files were read from."""
     return re.sub(r"[^\s'\"]*udcp-studio-[^/\s]*/", "", str(error))

@@ -1,6 +1,6 @@
-"""Work in the background: a thread that does the newest thing asked of it, and what has been found, by version.
+"""Background work: a thread that handles the latest request, and a board of results by version.
 
-A page asks for what is newer than what it has; where there is nothing yet, it waits without holding a thread.
+A page asks for what is newer than what it has; if there is nothing yet, it waits without holding a thread.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class Worker:
-    """Calls `run` once after every `poke`, or once after many, in a thread of its own, and `rested` after each run."""
+    """Calls `run` after one `poke` or several, in a thread of its own, and `rested` after each run."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Worker:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is asked for or under way."""
+        """Whether nothing is requested or under way."""
         with self._asked:
             return not (self._wanted or self._busy)
 
@@ -64,7 +64,7 @@ class Worker:
 
 
 class Board:
-    """What has been found: views by name, each with the version at which it was put up."""
+    """The results: views by name, each with the version at which it was put."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -81,7 +81,7 @@ class Board:
             loop.call_soon_threadsafe(event.set)
 
     def put_new(self, name: str, data: Any) -> None:
-        """Put it up where it is not there yet."""
+        """Put a view if it differs from the present one."""
         if self.get(name) != data:
             self.put(name, data)
 
@@ -95,7 +95,7 @@ class Board:
             return self._views.get(name, (0, None))[1]
 
     async def news(self, version: int, seconds: float) -> tuple[int, dict[str, Any]]:
-        """The same, after waiting for something new, but not longer than this."""
+        """Like `since`, after waiting at most `seconds` for something new."""
         event = asyncio.Event()
         entry = (asyncio.get_running_loop(), event)
         with self._lock:
@@ -111,7 +111,7 @@ class Board:
 
 
 def told(error: BaseException) -> str:
-    """An error that is ours, with the place where it arose, for whoever reports it."""
+    """The text of an internal error with the place where it arose, for a bug report."""
     place = traceback.extract_tb(error.__traceback__)[-1:] if error.__traceback__ else []
     where = f" ({place[0].filename.rpartition('/')[2]}:{place[0].lineno})" if place else ""
     return f"{type(error).__name__}: {error}{where}"

@@ -1,4 +1,4 @@
-"""For test suites: random specs, sets, probabilities and problems, and assertions that judge losses and oracles.
+"""For test suites: random specs, sets, probabilities and problems, and assertions about losses and oracles.
 
 The strategies need hypothesis (`pip install 'udcp_dsl[test]'`); the assertions and `all_masks` do not.
 Everything is imported when it is first used.
@@ -26,7 +26,7 @@ An oracle of your own, called as `MyOracle(loss, **options)`, gets the whole con
     def test_my_oracle():
         assert_valid_oracle(MyOracle)
 
-And with the plugin `pytest --udcp specs/*.loss` validates every loss of every spec as a test of its own.
+With the plugin, `pytest --udcp specs/*.loss` validates every loss of every spec in a test of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether the scores of the price oracle can be right, by looking at all sets that there are to choose from."""
+"""Check the scores of the price oracle by brute force over all sets to choose from."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from udcp_dsl.expression.domain import Bools, Floats
 def price_fault(
     scores: Sequence[float] | Floats, p: Floats, masks: Bools, costs: Floats, *, tolerance: float = 1e-9
 ) -> tuple[int, str] | None:
-    """A label whose price cannot be right, whichever of several minimisers is taken, and why; None where all may be.
+    """A label whose price is wrong, whichever minimisers the oracle takes, and why; None if all prices can be right.
 
-    `masks` (m, K) are all the sets to choose from, `costs` what they cost. A label's price is wrong if no set with it
-    is a minimiser there, or if at a lower price every minimiser has it. Sets whose values differ by less than rounding
-    are all minimisers, so ties and decimals raise no alarm.
+    `masks` (m, K) are all the sets to choose from, `costs` their costs. A label's price is wrong if no minimiser at
+    that price contains the label, or if every minimiser at a lower price does. Sets whose values differ by less than
+    rounding are all minimisers, so ties and decimals raise no alarm.
     """
     mass = masks @ p
     prices = np.array([0.0, *_breakpoints(mass, costs)])
@@ -33,7 +33,7 @@ def price_fault(
         if np.isfinite(score) and least(score, inside) > least(score, ~inside) + slack(score):
             return y, f"is bought at {score!r}, where no set of least cost has it"
         lower = between[between < score * (1 - tolerance)]
-        if np.isfinite(score):  # rounding may make a change of price far above all others, and a wide gap below it
+        if np.isfinite(score):  # rounding may add a breakpoint far above all others, after a wide gap
             lower = np.append(lower, (prices[prices < score * (1 - tolerance)].max(initial=0.0) + score) / 2)
         for at in lower[lower < score * (1 - tolerance)]:
             if least(at, inside) < least(at, ~inside) - slack(at):
@@ -42,7 +42,7 @@ def price_fault(
 
 
 def _breakpoints(mass: Floats, costs: Floats) -> list[float]:
-    """The prices at which the set of least cost - price * mass changes, rising from 0."""
+    """The prices, in ascending order, at which the minimiser of cost - price * mass changes."""
     cheapest = np.flatnonzero(costs <= costs.min())
     at = cheapest[mass[cheapest].argmax()]
     found: list[float] = []

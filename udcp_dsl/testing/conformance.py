@@ -37,7 +37,7 @@ hierarchy h { x { xx { 0..9 }, 10..14 }, y { 15..29 }, 30..39 }
 categories F { p: { 0..19 }, q: { 10..29 }, r: { 25..39 } }
 loss l =
 """
-# One of each class that oracles tell apart; those with few labels first, so that the first fault has few labels.
+# One of each class of losses that oracles distinguish.
 _BODIES = (
     "size",
     "sum(k) + 0.25 * size",
@@ -111,7 +111,7 @@ def assert_valid_oracle(
 
 
 def usual_losses() -> list[Loss]:
-    """Losses of the classes that oracles tell apart, over 4 and 40 labels, and one over a single label."""
+    """Losses of the classes that oracles distinguish, over 4 and 40 labels, and one over a single label."""
     one = loads("labels { a }  loss l = size")
     few = [loads(_FEW + body.replace("{0}", "a").replace("{1}", "b")) for body in _BODIES]
     many = [loads(_MANY + body.replace("{0}", "3").replace("{1}", "17")) for body in _BODIES]
@@ -119,9 +119,9 @@ def usual_losses() -> list[Loss]:
 
 
 def adopted(oracle_class: Callable[..., Any], name: str, loss: Loss, options: Mapping[str, object]) -> Oracle:
-    """An oracle of the class, as `make_oracle` would hand it out if the class were installed under this name."""
+    """An oracle of the class, as `make_oracle` would return it if the class were installed under this name."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # slow, or a bound that is low: said to who uses it
+        warnings.simplefilter("ignore", UserWarning)  # slow, or a low bound: warnings for users
         made = oracle_class(loss, **options)
     return made if isinstance(made, Oracle) else ExternalOracle(made, loss, name, getattr(made, "options", options))
 
@@ -159,12 +159,12 @@ def _assert_on(
 
 
 def _assert_apart(one: Oracle, other: Oracle, name: str, seed: int) -> None:
-    """What an oracle for one loss was asked is nothing to an oracle for another with as many labels."""
+    """Calls of an oracle for one loss must not affect an oracle for another loss with as many labels."""
     if one.loss.K == other.loss.K:
         P = hard_rows(np.random.default_rng(seed), 2, one.loss.K)
         one.scores(P)
         after = other.scores(P)
-        # These rows together were asked of nobody yet.
+        # No oracle has scored these rows together before.
         if after.tobytes() != other.scores(np.concatenate([P[::-1], P]))[len(P) :].tobytes():
             text = f"the scores for {other.loss.expression.root.text!r} change once those for "
             raise AssertionError(

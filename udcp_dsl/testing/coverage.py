@@ -1,9 +1,10 @@
-"""Coverage in simulation, compared with its exact distribution: generated classifiers, repeated splits, no tolerance.
+"""Simulated coverage, compared with its exact distribution: generated classifiers, repeated splits, no tolerance.
 
-Of n_cal calibration points and n_test fresh ones, all independent, let ties among scores be broken by chance: then the
-number covered is beta-binomial (`coverage_law`). A test point that ties with the threshold is covered by the set
-{s <= tau} but counts here only if chance has put it below the threshold (`fairly_covered`). So the law is exact, ties
-or none, and a count too high is as suspect as one too low. The sum over repeats has the law's convolution power.
+Take n_cal calibration points and n_test test points, all independent, and break ties among scores at random. Then the
+number of covered test points is beta-binomial (`coverage_law`). A test point that ties with the threshold is in the set
+{s <= tau}, but counts as covered only if the random order puts it below the threshold (`fairly_covered`). So the
+distribution is exact, with or without ties, and a count too high is as suspect as one too low. The sum over repeats has
+the convolution power of this distribution.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from udcp_dsl.prediction.stages.multipliers import LimitError
 from udcp_dsl.testing.row_inputs import few_rows
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-# From log q(y|x), (n, K), what the classifier says up to a constant; the second argument is the problem's own (K,).
+# Maps log q(y|x), (n, K), to the classifier's log p(y|x) up to a constant; the second argument is `Problem.own`, (K,).
 Classifier: TypeAlias = Callable[[Floats, Floats, np.random.Generator], Floats]
 
-_POOL = 7  # distinct instances of a problem whose rows repeat
+_POOL = 7  # distinct rows of a problem whose rows repeat
 
 CLASSIFIERS: Mapping[str, Classifier] = {
     "calibrated": lambda q, own, rng: q,
@@ -60,7 +61,7 @@ class Source(Protocol):
 def drawn_rows(
     source: Source, declared: Mapping[str, RowInput], n: int, rng: np.random.Generator
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], RowInputs | None]:
-    """Rows with the inputs that are declared: their own, where they are rows of a user, or drawn within the ranges."""
+    """Draw rows with the declared inputs: a user's rows have their own, others get random ones within the ranges."""
     own = getattr(source, "draw_rows", None)
     if own is not None:
         rows = own(n, rng)
@@ -161,7 +162,7 @@ class Problem:
 
 @lru_cache(maxsize=1000)
 def _chances(n_cal: int, alpha: Fraction, n_test: int) -> Floats:
-    """That 0 to n_test points are covered. scipy takes milliseconds for it, and trials are many of one size."""
+    """Probabilities that 0 to n_test points are covered; cached, as scipy takes milliseconds and sizes repeat."""
     found: Floats = coverage_law(n_cal, alpha, n_test).pmf(np.arange(n_test + 1))
     found.flags.writeable = False
     return found
@@ -169,9 +170,9 @@ def _chances(n_cal: int, alpha: Fraction, n_test: int) -> Floats:
 
 @dataclass(frozen=True)
 class Trials:
-    """How many of `repeats` times n_test points were covered after calibrating on n_cal, and what law that has.
+    """How many of `repeats` * n_test points were covered after calibration on n_cal points, and its distribution.
 
-    `fair` are those that are covered when ties are broken by chance. `randomize` trials have n_test 1.
+    `fair` counts the points that are covered if ties are broken at random. Trials with `randomize` have n_test 1.
     """
 
     n_cal: int
@@ -185,7 +186,7 @@ class Trials:
 
     @cached_property
     def law(self) -> Floats:
-        """The chance of each value of `fair`, 0 to repeats * n_test."""
+        """The probability of each value of `fair`, from 0 to repeats * n_test."""
         if self.randomize:
             one = np.array([float(self.alpha), float(1 - self.alpha)])
         else:
@@ -199,7 +200,7 @@ class Trials:
 
     @property
     def chance(self) -> float:
-        """A p-value of two sides: how likely a total at least as far out as this one is."""
+        """The two-sided p-value: the probability of a total at least as extreme as `fair`."""
         return _chance(self.law, self.fair)
 
     def __str__(self) -> str:
@@ -222,12 +223,12 @@ def coverage_trials(
     n_test: int = 30,
     name: str = "",
 ) -> Trials:
-    """Calibrate and predict `repeats` times on fresh draws, all through the predictor, which is left calibrated.
+    """Calibrate and predict `repeats` times on fresh draws; the predictor is left calibrated.
 
-    Takes a predictor with one alpha, not by group or class, and without class_names. A randomized one has n_test = 1,
-    since only then are the counts independent; one that tunes a lambda has fewer points for its threshold, which the
-    law heeds. A calibration that refuses a limit of the spec, as it cannot be reached, is no repeat: that is decided
-    by rows that no threshold sees.
+    The predictor must have one alpha, one threshold for all rows, and no class_names. If it is randomized, n_test is 1,
+    since only then are the counts independent. If it tunes a lambda, fewer points set its threshold, which the
+    distribution takes into account. A calibration that fails because a limit of the spec cannot be reached does not
+    count as a repeat; rows that set no threshold decide that.
     """
     if not predictor.promise.is_marginal or len(predictor.alphas) > 1 or predictor.class_names is not None:
         raise InputError("give a predictor with one alpha, one threshold for all rows, and without class_names")
@@ -237,7 +238,7 @@ def coverage_trials(
     names = np.array(predictor.loss.labels)[y]
     covered = fair = done = 0
     rows = np.arange(n_test)
-    # Few points, p = 0 and labels that cost nothing are what is tried.
+    # Few points, p = 0 and labels that cost nothing are intended.
     with keeping_warnings(CalibrationWarning), keeping_warnings(SpecWarning):
         for rest in np.split(np.arange(len(P)), repeats):
             cal, test = rest[:n_cal], rest[n_cal:]
@@ -268,30 +269,30 @@ def fairly_covered(
     alpha: Fraction,
     rng: np.random.Generator,
 ) -> npt.NDArray[np.bool_]:
-    """Of the test points that are inside, those that are so when ties with the threshold are broken by chance.
+    """Which of the test points `inside` their sets stay covered if ties with the threshold are broken at random.
 
-    Give every point a uniform draw, by which equal scores are ordered. Of the calibration points that tie with tau the
-    j-th, j = k - #{s_i < tau}, is then the threshold: its draw is Beta(j, ties + 1 - j), and a test point that ties is
-    covered if its own draw is below that.
+    A uniform draw per point orders equal scores. Among the calibration points that tie with tau, the j-th is then the
+    threshold, j = k - #{s_i < tau}. Its draw has the distribution Beta(j, ties + 1 - j); a test point that ties with
+    tau is covered if its own draw is smaller.
     """
     k, tied = rank(calibration_scores.size, alpha), test_scores == tau
     if k > calibration_scores.size or not tied.any():
         return inside
     ties = int(np.count_nonzero(calibration_scores == tau))
     j = k - int(np.count_nonzero(calibration_scores < tau))
-    # Outside 1 .. ties the threshold is not the k-th score: a fault that the count is to show.
+    # If j is not in 1 .. ties, tau is not the k-th score: a fault that the count should show.
     draw = rng.beta(j, ties + 1 - j) if 1 <= j <= ties else float(j > ties)
     return np.asarray(inside & (~tied | (rng.random(tied.size) < draw)))
 
 
 def alarms(trials: Iterable[Trials], family_wise: float = 1e-4) -> list[Trials]:
-    """The trials that no correct predictor would have given, but for this chance of any false alarm among them all."""
+    """The trials that speak against a predictor; a correct one has any with a chance of at most `family_wise`."""
     every = list(trials)
     return [t for t in every if t.chance < family_wise / len(every)]
 
 
 def pooled_chance(trials: Iterable[Trials]) -> float:
-    """The p-value of all trials together, which must be independent: far more sensitive than each by itself."""
+    """The p-value of all trials pooled, which must be independent: far more sensitive than that of each trial."""
     from scipy.signal import fftconvolve  # slow to import; exact to 1e-12, where direct sums would take minutes
 
     every = list(trials)

@@ -1,6 +1,6 @@
-"""The scores of the oracles straight from their definitions: one label after the other, masses in exact rationals.
+"""The scores of the oracles straight from their definitions: label by label, with masses as exact rationals.
 
-Costs are those of the interpreter, which adds in its own order: but for rounding, the oracles' scores are these.
+Costs come from the interpreter, which adds in its own order: the oracles' scores must equal these up to rounding.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Formula = Callable[["Loss", Sequence[float], Mapping[str, object]], list[float]]
 
 
 def falling(p: Sequence[float]) -> list[int]:
-    """The labels by falling p; of equal ones the first comes first."""
+    """The labels by decreasing p; ties in the order of labels."""
     return sorted(range(len(p)), key=lambda y: (-p[y], y))
 
 
 def own_share(p: Sequence[float], options: Mapping[str, object]) -> float:
-    """The share of its own mass that a label leaves, by the option `mass`: of a draw U that of the row."""
+    """The share of a label's own mass that counts as remaining, by the option `mass`; 1 - U for the row's draw U."""
     mass = options.get("mass", "before")
     if mass == "random":
         (draw,) = row_draws(np.array([p], dtype=np.float64), (int(str(options["seed"])), 1))[:, 0]
@@ -35,10 +35,10 @@ def own_share(p: Sequence[float], options: Mapping[str, object]) -> float:
 
 
 def block_scores(p: Sequence[float], blocks: Sequence[Sequence[int]], share: float) -> list[float]:
-    """Minus the mass after each block and a share of its own; every score above the one before.
+    """Minus the mass that remains, after each block and with a share of the block's own; scores strictly increase.
 
-    Where nothing remains the place in the order counts, as a number that no sum of masses is as small as. With all of
-    its own mass, the first block leaves 1, whatever the probabilities of the row come to.
+    If nothing remains, the score is the place in the order times 1e-300, less than any sum of masses. With share 1, the
+    first block has the score -1, whatever the probabilities of the row sum to.
     """
     scores = [0.0] * len(p)
     last = -math.inf
@@ -60,7 +60,7 @@ def order_scores(p: Sequence[float], order: Sequence[int], share: float) -> list
 
 
 def _with_penalties(scores: Sequence[float], order: Sequence[int], penalties: Sequence[float]) -> list[float]:
-    """The scores and penalties, these along the order; every score above the one before."""
+    """The scores plus penalties, which are given along the order; scores strictly increase along it."""
     found, last = list(scores), -math.inf
     for y, penalty in zip(order, penalties, strict=True):
         last = found[y] = max(penalty + scores[y], math.nextafter(last, math.inf))
@@ -68,7 +68,7 @@ def _with_penalties(scores: Sequence[float], order: Sequence[int], penalties: Se
 
 
 def base(loss: Loss, p: Sequence[float], options: Mapping[str, object]) -> list[float]:
-    """Minus the mass that remains, by falling p."""
+    """Minus the mass that remains, in the order of decreasing p."""
     return order_scores(p, falling(p), own_share(p, options))
 
 
@@ -78,14 +78,14 @@ def lac(loss: Loss, p: Sequence[float], options: Mapping[str, object]) -> list[f
 
 
 def raps(loss: Loss, p: Sequence[float], options: Mapping[str, object]) -> list[float]:
-    """`base`, and lam for each place beyond the k-th."""
+    """`base` plus lam for each place beyond the k-th."""
     lam, k = float(str(options["lam"])), int(str(options["k"]))
     penalties = [lam * max(place - k, 0) for place in range(1, len(p) + 1)]
     return _with_penalties(base(loss, p, options), falling(p), penalties)
 
 
 def penalized(loss: Loss, p: Sequence[float], options: Mapping[str, object]) -> list[float]:
-    """`base`, and lam times what the labels up to y cost more than none."""
+    """`base` plus lam times the cost of the labels up to y, less that of the empty set."""
     lam, order = float(str(options["lam"])), falling(p)
     nothing = loss.interpret_positions([])
     costs = [loss.interpret_positions(order[:k]) - nothing for k in range(1, len(p) + 1)]
@@ -93,7 +93,7 @@ def penalized(loss: Loss, p: Sequence[float], options: Mapping[str, object]) -> 
 
 
 def ratio(loss: Loss, p: Sequence[float], options: Mapping[str, object]) -> list[float]:
-    """The cost of y alone, by p(y)."""
+    """The cost of y alone, less that of the empty set, divided by p(y)."""
     nothing = loss.interpret_positions([])
     costs = [loss.interpret_positions([y]) - nothing for y in range(len(p))]
     return [cost / float(x) if x > 0 else math.inf for cost, x in zip(costs, p, strict=True)]
@@ -109,9 +109,9 @@ def greedy_fault(
     steps: int | None = None,
     rounding: float = 1e-14,
 ) -> str | None:
-    """Where an order (or its first steps) is not that of the greedy rule.
+    """Where an order (or its first steps) breaks the greedy rule; None if it does not.
 
-    Labels that only rounding, relative to the largest cost, tells apart may come in any order.
+    Labels that differ only by rounding, relative to the largest cost, may come in any order.
     """
     lo, hi = loss.facts.interval
     rounding *= max(1.0, abs(lo), abs(hi), abs(M))

@@ -1,4 +1,4 @@
-"""Rows of probabilities that are hard for an oracle, drawn from a generator, without hypothesis."""
+"""Random rows of probabilities that are hard for an oracle, drawn without hypothesis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Probabilities = npt.NDArray[np.floating[Any]]
 
 
 def hard_rows(rng: np.random.Generator, n: int, K: int) -> Probabilities:
-    """Rows (n, K) of one kind, with ties, zeros and ones, or run to 1 - 1e-30, in float16, float32 or float64.
+    """Rows (n, K) of one kind, such as ties, zeros and ones, or tiny values, in float16, float32 or float64.
 
     >>> hard_rows(np.random.default_rng(0), 2, 3).shape
     (2, 3)
@@ -21,7 +21,7 @@ def hard_rows(rng: np.random.Generator, n: int, K: int) -> Probabilities:
 
 
 def varied_rows(rng: np.random.Generator, n: int, K: int) -> Probabilities:
-    """Rows (n, K) of all these kinds in turn, in one of these types."""
+    """Rows (n, K) of all kinds of `hard_rows` in turn, in one of its types."""
     kinds, first = _kinds(rng, n, K), rng.integers(6)
     return _distributions(np.array([kinds[(first + i) % len(kinds)][i] for i in range(n)]), rng)
 
@@ -43,7 +43,7 @@ def _distributions(weights: npt.NDArray[Any], rng: np.random.Generator) -> Proba
 
 
 def rows_on(live: npt.NDArray[np.int64], rng: np.random.Generator, n: int, K: int) -> npt.NDArray[np.float64]:
-    """Rows (n, K) with all mass on the labels `live`: in turn any, sixteenths that often tie, and equal."""
+    """Rows (n, K) with all mass on the labels `live`: arbitrary, from few values that often tie, or equal."""
     P = np.zeros((n, K))
     for i in range(n):
         weights = (

@@ -1,7 +1,7 @@
-"""Whether the linear model of a loss means what its text says: with the labels fixed to S, its least value is L(S).
+"""Check the linear model of a loss: with the labels fixed to S, its least value must be L(S).
 
-Solved by scipy, so that a fault of the solver behind an oracle is not on both sides. A solver holds whole variables to
-within 1e-6 only, so they are rounded and the rest, a linear program, is solved once more.
+scipy solves it, so that a fault in the solver behind an oracle is not on both sides. A solver keeps integer variables
+integral only to within 1e-6, so they are rounded and the rest, a linear program, is solved once more.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from udcp_dsl.testing.meaning import Difference, first_difference
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
-# Rows with a large constant, at a solver's tolerance of 1e-9 to 1e-7, leave a few times that.
+# Constraints with a large constant, at a solver's tolerance of 1e-9 to 1e-7, leave errors of a few times that.
 LINEAR_TOLERANCE = 1e-7
 FACE = "the linear model"
 
 
 class FixedModel:
-    """A linear model, minimised over all but the labels."""
+    """A linear model, minimised over all variables but the labels, which are fixed."""
 
     def __init__(self, model: LinearModel) -> None:
         from scipy.optimize import LinearConstraint
@@ -35,9 +35,9 @@ class FixedModel:
         self._rows = [LinearConstraint(A, model.row_lower, model.row_upper)] if model.rows else []
 
     def __call__(self, mask: Bools, meant: float) -> float | None:
-        """The least objective on one set: infinite where no assignment fits, None where the solver fails.
+        """The least objective on one set: infinite if no assignment is feasible, None if the solver fails.
 
-        Not solved once more where that is what is `meant`, with variables that are whole.
+        The second program is skipped if the value is `meant` and the integer variables are integral.
         """
         m = self.model
         low, high = m.lower.copy(), m.upper.copy()
@@ -54,11 +54,11 @@ class FixedModel:
         return value if exact is None else float(m.constant + m.objective @ exact)
 
     def _least(self, low: Floats, high: Floats, integer: Bools) -> tuple[float | None, Floats | None]:
-        """The least value and where it is taken."""
+        """The least value, and a point that attains it."""
         from scipy.optimize import Bounds, milp
 
         infeasible = False
-        for presolve in (True, False):  # the solver's own presolve fails on a model here and there
+        for presolve in (True, False):  # the solver's own presolve fails on some models
             solved = milp(
                 self.model.objective,
                 bounds=Bounds(low, high),
@@ -73,7 +73,7 @@ class FixedModel:
 
 
 def linear_differences(loss: Loss, masks: Bools) -> list[Difference]:
-    """The sets on which the linear model differs from the interpreter; LoweringError where the loss has no model."""
+    """The sets on which the linear model and the interpreter differ. Raises LoweringError if there is no model."""
     fixed = FixedModel(lower(loss))
     meant = [loss.interpret_positions(np.flatnonzero(mask).tolist()) for mask in masks]
     got = [fixed(mask, value) for mask, value in zip(masks, meant, strict=True)]

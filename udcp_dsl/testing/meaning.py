@@ -17,19 +17,19 @@ from udcp_dsl.testing.subset_lattices import MOST_LABELS, cubes, named
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
-# The faces add the same numbers in another order, or a sum of products as a product of sums. For losses of some
-# hundred terms each of the size of the value that is a few hundred roundings of 1.1e-16: far below this. It is also the
-# tolerance within which the language itself holds two values to be equal.
+# The evaluators add the same numbers in another order, or compute a sum of products as a product of sums. For losses of
+# some hundred terms, each of the size of the value, that is a few hundred roundings of 1.1e-16: far below this. The
+# language itself uses this tolerance to compare two values.
 TOLERANCE = 1e-9
-# Of more than 12 labels: so many sets of each cube, so many labels pushed, and so many tried after each push.
+# With more than 12 labels: the sets of each cube, the labels pushed, and the labels tried after each push.
 _SETS, _PUSHES, _TRIED = 6, 24, 16
-_ROWS, _CALLED = 4, 8  # whose inputs are drawn, and sets that are asked for one by one
-_JUDGED = 50  # of the steps on which increments and batch differ, so many are judged by the interpreter
+_ROWS, _CALLED = 4, 8  # rows whose inputs are drawn, and sets that are evaluated one by one
+_JUDGED = 50  # steps on which increments and batch differ that the interpreter judges
 
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """A set on which a face of the loss does not give what the interpreter gives."""
+    """A set on which a way to compute the loss, its `face`, differs from the interpreter."""
 
     mask: Bools
     face: str
@@ -38,7 +38,7 @@ class Difference:
     row: Row = None  # the inputs with which they differ
 
     def told(self, loss: Loss) -> str:
-        """In one sentence."""
+        """The difference in one sentence."""
         S = named(loss, self.mask)
         return f"on {S} the interpreter gives {self.meant!r} and {self.face} gives {self.got!r}{shown_row(self.row)}"
 
@@ -94,7 +94,7 @@ def differences(loss: Loss, masks: Bools, rng: np.random.Generator) -> list[Diff
     if loss.K <= MOST_LABELS and len(masks) == 1 << loss.K:
         bits = 1 << np.arange(loss.K)
         _grow(found, loss, masks, np.arange(loss.K), lambda sets: expected[sets @ bits], rng)
-    elif not found:  # what batch says of further sets is then likely right, and looked at again where it matters
+    elif not found:  # batch is then likely right on further sets; where they differ, the interpreter judges
         tried = rng.choice(loss.K, min(_TRIED, loss.K), replace=False)
         unsure: list[Difference] = []
         _grow(unsure, loss, masks, tried, loss.batch, rng)
@@ -106,7 +106,7 @@ def differences(loss: Loss, masks: Bools, rng: np.random.Generator) -> list[Diff
 
 
 def _row_differences(loss: Loss, masks: Bools, rng: np.random.Generator) -> list[Difference]:
-    """The same for inputs that are drawn: of many rows at once, and of the loss of a row, in which they are numbers."""
+    """`differences` with random inputs: for many rows at once, and for the loss of one row, with its numbers."""
     inputs = drawn_inputs(loss.inputs, _ROWS, rng) or {}
     rows = [{name: column[i] for name, column in inputs.items()} for i in range(_ROWS)]
     losses, which = [loss.at(row) for row in rows], np.arange(len(masks)) % _ROWS
@@ -124,12 +124,12 @@ def _row_differences(loss: Loss, masks: Bools, rng: np.random.Generator) -> list
 
 
 def smallest_difference(loss: Loss, found: Sequence[Difference]) -> Difference:
-    """The difference on the smallest set, made smaller still: of its labels none can be left out."""
+    """The difference on the smallest set, shrunk until none of its labels can be left out."""
     return first_difference(found, lambda mask: differences(loss, mask[None], np.random.default_rng(0)))
 
 
 def first_difference(found: Sequence[Difference], again: Callable[[Bools], list[Difference]]) -> Difference:
-    """The same, where `again` gives the differences on one set."""
+    """Like `smallest_difference`, with `again` giving the differences on one set."""
 
     def size(difference: Difference) -> int:
         return int(difference.mask.sum())
@@ -151,7 +151,7 @@ def _some(cube: Bools, rng: np.random.Generator) -> Bools:
 
 def _compare(found: list[Difference], face: str, sets: Bools, got: Floats, expected: Floats) -> None:
     near = np.abs(got - expected) <= TOLERANCE * np.maximum(1.0, np.abs(expected))
-    for i in np.flatnonzero(~near):  # a value that is not a number is not near
+    for i in np.flatnonzero(~near):  # NaN is not near
         found.append(Difference(sets[i].copy(), face, float(got[i]), float(expected[i])))
 
 
@@ -163,7 +163,7 @@ def _grow(
     expected: Callable[[Bools], Floats],
     rng: np.random.Generator,
 ) -> None:
-    """Grow a set from nothing for each of `masks`: its labels first, in any order, then the others."""
+    """Check increments while a set grows from empty for each of `masks`: its labels first, in random order."""
     n, K = masks.shape
     order = np.argsort(rng.random((n, K)) - masks, axis=1)
     grow = loss.increments(n)

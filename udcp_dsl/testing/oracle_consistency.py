@@ -1,6 +1,6 @@
 """Whether an oracle is consistent on given rows: scores and sets agree to the last bit, and rows are independent.
 
-A score that depended on the true label, on other rows or on what was asked before would void the guarantee of coverage.
+A score that depended on the true label, on other rows or on earlier calls would void the guarantee of coverage.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from udcp_dsl.testing.shrinking import fewest
 Probabilities = npt.NDArray[np.floating[Any]]
 Make = Callable[[], Oracle]
 
-_LABELS = 8  # so many labels of a row are asked for one by one, of all where there are no more
+_LABELS = 8  # labels of a row whose scores are requested one by one; all, if there are no more
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ def first_fault(
 ) -> Fault | None:
     """The first check that fails on the rows, and the fewest of them on which it still does.
 
-    `make` gives the oracle; `anew`, if given, makes one that was asked nothing yet, for each try with fewer rows.
+    `make` returns the oracle; `anew`, if given, makes an unused one for each try with fewer rows.
     """
     for name, check in checks.items():
         if _told(check, make, P, seed) is not None:
@@ -83,7 +83,7 @@ def _smallest(name: str, check: Check, make: Make, P: Probabilities, seed: int) 
 def _told(check: Check, make: Make, P: Probabilities, seed: int) -> str | None:
     try:
         return check(make, P.copy(), np.random.default_rng(seed))
-    except Exception as error:  # whatever a stranger's oracle raises on rows that are probabilities
+    except Exception as error:  # a third-party oracle may raise anything on valid rows
         return f"it raises {type(error).__name__}: {error}"
 
 
@@ -122,7 +122,7 @@ def _sets(make: Make, P: Probabilities, rng: np.random.Generator) -> str | None:
     scores, (n, K) = oracle.scores(P), P.shape
     some = scores[np.arange(n), (rng.permutation(n) + rng.integers(K)) % K][
         :, None
-    ]  # of as many labels as there are rows
+    ]  # one per row, of different labels where possible
     one = float(rng.choice(scores.ravel()))
     by_class = rng.choice(scores.ravel(), size=(1, K))
     thresholds = [-np.inf, np.inf, 0.0, one, np.nextafter(one, -np.inf), some, by_class]
@@ -201,6 +201,6 @@ def _same(oracle: Oracle, meant: npt.NDArray[Any], got: npt.NDArray[Any], what: 
 
 
 FACES: Mapping[str, Check] = {"scores": _scores, "score_of": _score_of, "sets": _sets, "first": _first}
-# A score may depend on the spec and on p(x), and on nothing else.
+# A score may depend only on the spec and on p(x).
 INDEPENDENCE: Mapping[str, Check] = {"repeated calls": _repeated, "rows on their own": _alone, "no rows": _nothing}
 MADE_ALIKE: Mapping[str, Check] = {"oracles made alike": _fresh}

@@ -1,6 +1,6 @@
-"""Whether what is proved of a loss holds, and what is refuted does not: every fact of every node, on sets of labels.
+"""Check every fact of every node of a loss: those that are proved hold, and those that are refuted do not.
 
-Nothing here is shared with the prover: each fact is its definition, checked on all subsets of some labels.
+Nothing here is shared with the prover: each fact is checked by its definition, on all subsets of some labels.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 _SQUARES = {"submodular": (1,), "supermodular": (-1,), "separable": (1, -1), "laminar": (1,)}
 _STEPS = {"monotone": 1, "antitone": -1}
 _REFUTATION = "refutation"
-_ROWS = 4  # whose inputs facts are tried for
-# How many sets show that a fact does not hold; four where it is not said.
+_ROWS = 4  # rows for whose inputs facts are tried
+# The number of sets in a counter-example to a fact; 4 for the facts not listed.
 _SHOWN_BY = {"normalized": 1, "nonnegative": 1, "interval": 1, "monotone": 2, "antitone": 2, "cardinality": 2}
 
 
@@ -43,15 +43,15 @@ class Finding:
     claim: str
     sets: Bools
     values: tuple[float, ...]
-    row: Row = None  # the inputs that it does not hold for
+    row: Row = None  # the inputs for which the claim fails
 
     @property
     def labels(self) -> int:
-        """Of the largest of its sets."""
+        """The number of labels in the largest set."""
         return int(self.sets.sum(axis=1).max(initial=0))
 
     def told(self, loss: Loss) -> str:
-        """In one sentence."""
+        """The finding in one sentence."""
         pairs = zip(self.sets, self.values, strict=True)
         shown = ", ".join(f"L({named(loss, mask)}) = {value!r}" for mask, value in pairs)
         return f"{self.node.text!r} {self.claim}" + (f": {shown}" if shown else "") + shown_row(self.row)
@@ -89,10 +89,10 @@ def assert_facts(loss: Loss, *, seed: int = 0) -> None:
 
 
 def false_facts(loss: Loss, masks: Bools, row: Row = None) -> list[Finding]:
-    """What is proved of a node and does not hold on a cube of sets, as `cubes` gives them.
+    """The proved facts of nodes that fail on a cube of sets, as given by `cubes`.
 
-    Of a loss with inputs, what does not hold for those of a row, which its expression is as well: of the row's own, in
-    which all numbers are known, what is proved of the whole for all rows is tried too.
+    For a loss with inputs, facts are tried at the inputs of one row: those proved for all rows, and those proved for
+    the loss of that row, in which all numbers are known.
     """
     cube = _Cube(loss, masks)
     forms = {} if loss.inputs else additive_forms(loss.expression)
@@ -101,7 +101,7 @@ def false_facts(loss: Loss, masks: Bools, row: Row = None) -> list[Finding]:
     for node in loss.expression.nodes:
         f = np.broadcast_to(np.asarray(values[id(node)], dtype=np.float64), len(masks))
         facts = loss.facts_of(node)
-        if loss.inputs:  # whose form has ranges for numbers, and is looked at in that of the row
+        if loss.inputs:  # its form has ranges for numbers: checked in the loss of the row
             facts = with_facts(facts, {"tree_diameter": replace(facts.tree_diameter, state="unknown")})
         found += cube.judge(node, f, facts, forms.get(id(node)))
     if loss.inputs:
@@ -110,7 +110,7 @@ def false_facts(loss: Loss, masks: Bools, row: Row = None) -> list[Finding]:
 
 
 def _values(loss: Loss, masks: Bools, row: Row) -> dict[int, Floats]:
-    """The value of every node; of a loss with inputs, for those of a row, or of the example that it refutes by."""
+    """The values of every node; with inputs, at those of `row`, or at the example that refutations use."""
     if not loss.inputs:
         return node_values(loss.expression, masks)
     one = {name: x.example for name, x in loss.inputs.items()} if row is None else row
@@ -119,11 +119,11 @@ def _values(loss: Loss, masks: Bools, row: Row) -> dict[int, Floats]:
 
 
 def smallest_finding(loss: Loss, found: Sequence[Finding]) -> Finding:
-    """The finding on the smallest sets, and these without the labels that all of them can do without."""
+    """The finding with the smallest sets, without the common labels that it does not need."""
     smallest = min(found, key=lambda x: x.labels)
     if len(smallest.sets) != _SHOWN_BY.get(smallest.name, 4) or smallest.name == _REFUTATION:
         return smallest
-    if not any(node is smallest.node for node in loss.expression.nodes):  # it is of the row's own expression
+    if not any(node is smallest.node for node in loss.expression.nodes):  # it belongs to the loss of a row
         return smallest
     node, interval = smallest.node, loss.facts_of(smallest.node).interval
     common = np.flatnonzero(smallest.sets.all(axis=0))
@@ -141,7 +141,7 @@ def smallest_finding(loss: Loss, found: Sequence[Finding]) -> Finding:
 
 
 class _Cube:
-    """All subsets of m labels: steps are pairs S, S + i, and squares are S, S + i, S + j, S + i + j."""
+    """All subsets of m labels: steps are pairs (S, S + i), and squares are (S + i, S + j, S + i + j, S)."""
 
     def __init__(self, loss: Loss, masks: Bools) -> None:
         self.loss = loss
@@ -155,7 +155,7 @@ class _Cube:
         self.squares = np.concatenate([*squares, np.empty((0, 4), dtype=np.int64)])
 
     def judge(self, node: Node, f: Floats, facts: Facts, form: Additive | None) -> list[Finding]:
-        """What is wrong with the facts of a node with the values f."""
+        """The findings against the facts of a node with the values f."""
         found = [x for name, fact in facts if fact for x in self._counter_example(node, name, f, form)]
         lo, hi = facts.interval
         if lo > hi:
@@ -195,14 +195,14 @@ class _Cube:
         return found
 
     def _unlike(self, node: Node, name: str, f: Floats, claim: str) -> list[Finding]:
-        """What the whole cube shows, and no few sets of it."""
+        """A finding that only the whole cube shows, not a few of its sets."""
         return [Finding(node, name, claim, self.masks[-1:], (float(f[-1]),))]
 
     def _laminar(self, f: Floats) -> bool:
-        """Whether f is a constant, label costs and nonnegative weights on nested categories.
+        """Whether f is a constant plus label costs plus nonnegative weights of nested or disjoint categories.
 
-        Every set function is, in one way, a constant + a sum of w_C any(C), and the sum of w_C over C inside T is
-        f(all) - f(all but T): Moebius inversion gives w.
+        Every set function is uniquely a constant plus a sum of w_C any(C), and the sum of w_C over C inside T is
+        f(all) - f(all but T), so Moebius inversion gives w.
         """
         w = (f[-1] - f[::-1]).copy()
         every = np.arange(len(f))
@@ -229,7 +229,7 @@ class _Cube:
         return weight >= 0 and self._laminar(f - weight * farthest)
 
     def _shown(self, node: Node, name: str, rows: Ints, f: Floats, claim: str) -> list[Finding]:
-        """The row of sets with fewest labels, of those that show a claim to be false."""
+        """A finding with the smallest of the counter-examples `rows`; empty if there are none."""
         if not len(rows):
             return []
         sets = rows[self.size[rows].max(axis=1).argmin()]
@@ -237,7 +237,7 @@ class _Cube:
 
 
 def _without(every: Ints, bits: int, added: Sequence[int]) -> Ints:
-    """For the sets without `bits`: each with one of `added` after the other, as columns."""
+    """The sets S without `bits`, as columns: S with each of `added`."""
     S = every[every & bits == 0]
     return np.asarray(S[:, None] | np.array(added))
 
@@ -247,7 +247,7 @@ def _slack(f: Floats, rows: Ints) -> Floats:
 
 
 def _violates(name: str, sets: Bools, values: Floats, interval: Interval) -> bool:
-    """Whether sets of the shape that shows it, and the values there, break a fact."""
+    """Whether the values on the sets of a counter-example break a fact."""
     v, slack = values, TOLERANCE * max(1.0, float(np.abs(values).max()))
     if name == "normalized":
         return not sets.any() and abs(v[0]) > TOLERANCE
@@ -263,7 +263,7 @@ def _violates(name: str, sets: Bools, values: Floats, interval: Interval) -> boo
 
 
 def false_refutations(loss: Loss) -> list[Finding]:
-    """Refuted facts of a node whose sets do not refute them."""
+    """The refuted facts of nodes whose counter-examples do not refute them."""
     found = []
     for node in loss.expression.nodes:
         for name, fact in loss.facts_of(node):
@@ -278,7 +278,7 @@ def false_refutations(loss: Loss) -> list[Finding]:
 
 
 def _refutes(name: str, fact: Fact, values: Floats) -> bool:
-    """Whether the sets of a refutation and the values there are what the fact forbids, by its definition."""
+    """Whether the sets of a refutation and their values contradict the definition of the fact."""
     sets, v = fact.sets, values.tolist()
     if len(sets) != _SHOWN_BY.get(name, 4):
         return False

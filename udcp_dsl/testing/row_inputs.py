@@ -1,4 +1,4 @@
-"""Inputs of rows drawn within their ranges: the ends, round numbers, which comparisons meet, and any others."""
+"""Random inputs of rows within their ranges: the ends, round numbers (as comparisons use them), and any others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from udcp_dsl.expression.domain import Floats
     from udcp_dsl.loss import Loss
 
-Row: TypeAlias = Mapping[str, Any] | None  # the inputs of one row; None where there are none
+Row: TypeAlias = Mapping[str, Any] | None  # the inputs of one row; None if there are none
 
 _DISTINCT = 8
 
@@ -57,25 +57,25 @@ def drawn_inputs(
 
 
 def drawn_row(loss: Loss, rng: np.random.Generator) -> dict[str, Any] | None:
-    """The inputs of one row."""
+    """Random inputs of one row; None if the loss reads none."""
     drawn = drawn_inputs(loss.inputs, 1, rng)
     return None if drawn is None else {name: column[0] for name, column in drawn.items()}
 
 
 def shown_row(row: Row) -> str:
-    """For messages, after what is said."""
+    """The inputs of a row, as the end of a message."""
     if row is None:
         return ""
     return ", for the inputs " + ", ".join(f"{name} = {np.asarray(value).tolist()}" for name, value in row.items())
 
 
 def of_a_row(loss: Loss, rng: np.random.Generator) -> Loss:
-    """The loss of a drawn row; itself where it reads no inputs."""
+    """The loss of a row with random inputs; unchanged if it reads none."""
     return loss.at(drawn_row(loss, rng)) if loss.inputs else loss
 
 
 def few_rows(declared: Mapping[str, RowInput], n: int, rng: np.random.Generator) -> dict[str, Floats] | None:
-    """The same with few rows that differ, so that oracles are made for few."""
+    """`drawn_inputs` with few distinct rows, so that few oracles have to be made."""
     return drawn_inputs(declared, n, rng, distinct=_DISTINCT)
 
 
@@ -84,7 +84,7 @@ def _column(x: RowInput, n: int, rng: np.random.Generator) -> Floats:
     values = rng.uniform(x.low, x.high, shape)
     kind = rng.random(shape)
     values = np.where(kind < 0.15, x.low, np.where(kind < 0.3, x.high, np.where(kind < 0.6, values.round(), values)))
-    if x.width is not None:  # of some rows all costs are alike
+    if x.width is not None:  # some rows have equal costs
         values = np.where(rng.random((n, 1)) < 0.1, values[:, :1], values)
     found: Floats = np.clip(values, x.low, x.high)
     return found

@@ -1,4 +1,4 @@
-"""The smallest case that shows a fault: parts are left out as long as what is left still shows it."""
+"""Shrink a failing case: leave out parts as long as the rest still fails."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 
 def fewest(items: Sequence[T], fails: Callable[[list[T]], bool]) -> list[T]:
-    """Some of the items, in order, for which `fails` holds as it does for all, and of which none can be left out.
+    """A minimal selection of the items, in order, for which `fails` still holds: none of them can be left out.
 
-    Large parts are tried first, so that it takes few calls where few items matter.
+    Large parts are left out first, so that few calls are needed if few items matter.
 
     >>> fewest(range(100), lambda some: {3, 50} <= set(some))
     [3, 50]

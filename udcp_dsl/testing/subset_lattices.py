@@ -1,8 +1,8 @@
-"""Sets to judge a loss on: every subset of some labels, on top of a background of others.
+"""Sets to test a loss on: every subset of some labels, on top of a background of other labels.
 
-Of up to 12 labels all subsets are tried. Of more, several cubes: all subsets of 8 labels, some of them labels on which
-the atoms show their character, the rest at random, with none, some or all of the other labels as the background. Or
-single sets: of every size, and the categories that the loss speaks of, whole and nearly so.
+With up to 12 labels, all subsets are tried. With more, several cubes are tried: all subsets of 8 labels, some of them
+chosen by the atoms and the others at random, with none, some or all of the other labels as the background. There are
+also single sets: of every size, and the categories in the loss, exactly or up to one label.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def all_masks(K: int) -> Bools:
 
 
 def cubes(loss: Loss, rng: np.random.Generator, *, many: int = 12) -> Iterator[Bools]:
-    """Masks (2^m, K), row b holding the i-th free label where bit i of b is set; at K <= 12 one cube, of all sets."""
+    """Masks (2^m, K): row b holds the i-th free label if bit i of b is set. For K <= 12, one cube of all sets."""
     if loss.K <= MOST_LABELS:
         yield all_masks(loss.K)
         return
@@ -67,10 +67,10 @@ def _free_labels(K: int, telling: Ints, rng: np.random.Generator) -> Ints:
 
 
 def telling_sets(loss: Loss, rng: np.random.Generator, count: int) -> Bools:
-    """`count` sets (count, K): empty, full, and in turn of all sizes, a category or nearly one, one label, a few.
+    """`count` sets (count, K): empty, full, then in turn of any size, a category or nearly one, one label, a few.
 
-    Nearly a category is it without one of its labels, or with one more. Of more than 300 labels no set has more
-    than 100: the interpreter may look at all pairs.
+    Nearly a category means with one label less or more. With more than 300 labels, no set has more than 100, as the
+    interpreter may visit all pairs.
     """
     K = loss.K
     most = K if K <= _MANY else _LARGEST
@@ -95,7 +95,7 @@ def telling_sets(loss: Loss, rng: np.random.Generator, count: int) -> Bools:
 
 
 def _categories(loss: Loss) -> Iterator[Ints]:
-    """The labels of every category that an atom of the loss holds."""
+    """The labels of every category that an atom of the loss refers to."""
     for atom in loss.expression.atoms.values():
         for thing in vars(atom).values():
             if isinstance(thing, Category):

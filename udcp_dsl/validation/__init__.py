@@ -1,4 +1,4 @@
-"""Whether a spec is safe to use, answered by generated cases: what `udcp validate` runs.
+"""Check on generated cases whether a spec is safe to use; `udcp validate` runs this.
 
 from udcp_dsl.validation import validate
 validation = validate(udcp.load("triage.loss"), cases=2)

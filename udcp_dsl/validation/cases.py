@@ -1,4 +1,4 @@
-"""Cases of a spec: what its author expects of it, written beside it as NAME.cases and tried whenever it is validated.
+"""Cases of a spec: what its author expects, written in NAME.cases beside it and checked by every validation.
 
     case "cancer costs more than moles": cost { melanoma } > cost { nevus, wart }
     case "as the bill says": cost { melanoma } == 8.01
@@ -6,9 +6,9 @@
     case "left open": row { melanoma: 0.6, nevus: 0.4 } by price { anchor: 70.5 } at 71.8 holds { melanoma, nevus }
     case "not for this": row { wart: 0.9, nevus: 0.1 } by lac at -0.5 lacks { nevus }
 
-`with` sets parameters, and the inputs of the row where the loss reads some: `with km = 12`.
-A row is a classifier's probabilities; labels that are not named have 0. `by` names the oracle, with its options, and
-`at` the threshold; so a case depends on nothing but the spec. Costs are compared as the language compares them.
+`with` sets parameters and, if the loss reads inputs, those of the row: `with km = 12`.
+A row lists a classifier's probabilities; labels that are not named have 0. `by` names the oracle, with its options,
+and `at` the threshold, so a case depends only on the spec. Costs are compared as in the language.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from udcp_dsl.validation.verdicts import CounterExample, Verdict
 QUESTION = "Does it say what its author expects?"
 ENDING = ".cases"
 
-# Values this near are equal, as in the language.
+# Values this close are equal, as in the language.
 _NEAR = 1e-9
 _COMPARED: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
@@ -63,7 +63,7 @@ class CostCase:
 
 @dataclass(frozen=True)
 class RowCase:
-    """The set of a row by an oracle at a threshold holds these labels; or, with `holds` False, none of them."""
+    """The set of a row, by an oracle at threshold `tau`, contains all `members`; with `holds` False, none of them."""
 
     p: Mapping[str, float]
     oracle: str
@@ -75,9 +75,9 @@ class RowCase:
 
 @dataclass(frozen=True)
 class Case:
-    """One case; `loss` and `params` are the spec's own (its last loss) where they are not given.
+    """One case. By default it is about the last loss of the spec, with the parameters of the spec.
 
-    `params` holds the inputs of the row, too, where the loss reads some.
+    `params` also holds the inputs of the row, if the loss reads any.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Case:
 
 
 def cases_beside(spec: str | Path) -> tuple[Case, ...]:
-    """The cases that lie beside a spec; none where there is no such file. SpecError where it cannot be read."""
+    """The cases in the file beside a spec; empty if there is no such file. Raises SpecError if it cannot be read."""
     path = Path(spec).with_suffix(ENDING)
     if not path.is_file():
         return ()
@@ -98,7 +98,7 @@ def cases_beside(spec: str | Path) -> tuple[Case, ...]:
 
 
 def parse_cases(source: Source) -> tuple[Case, ...]:
-    """The cases of a text; SpecError with the first fault.
+    """Parse the cases of a text; raises SpecError for the first error.
 
     >>> (case,) = parse_cases(Source("t.cases", 'case "dear": cost { wolf } > cost { cat, "big dog" }'))
     >>> case.name, case.claim.other
@@ -108,7 +108,7 @@ def parse_cases(source: Source) -> tuple[Case, ...]:
 
 
 def written(case: Case) -> str:
-    """A case as it stands in a file; `parse_cases` reads it back.
+    """The text of a case, as in a file; `parse_cases` reads it back.
 
     >>> written(Case("dear", CostCase(("wolf",), ">", ("cat", "big dog"))))
     'case "dear": cost { wolf } > cost { cat, "big dog" }'
@@ -127,12 +127,12 @@ def written(case: Case) -> str:
 
 
 def cases_of(loss: Loss, cases: Sequence[Case]) -> list[Case]:
-    """Those that are about this loss: a case that names none is about the last of its spec."""
+    """The cases about this loss; a case that names no loss is about the last one of its spec."""
     return [case for case in cases if (case.loss or loss.losses[-1]) == loss.name]
 
 
 def tried(loss: Loss, case: Case) -> Verdict:
-    """Whether a case holds. One that cannot be tried (a label is gone, an oracle does not apply) does not."""
+    """Whether a case holds. A case that cannot be tried (unknown label, oracle that does not apply) fails."""
     try:
         return _tried(at_values(loss, case.params), case)
     except (InputError, OracleError, SpecError) as error:
@@ -152,7 +152,7 @@ def _tried(loss: Loss, case: Case) -> Verdict:
         return _verdict(case, None if holds else against, sets)
     mask = row_set(loss, claim)
     inside = {label for label, within in zip(loss.labels, mask, strict=True) if within}
-    _ = loss.mask(claim.members)  # refuses a label that there is not
+    _ = loss.mask(claim.members)  # raises an error for an unknown label
     wrong = [label for label in claim.members if (label in inside) != claim.holds]
     found = _set(label for label in loss.labels if label in inside)
     what = "lacks" if claim.holds else "holds"
@@ -169,9 +169,9 @@ def row_set(loss: Loss, claim: RowCase) -> Bools:
     p = np.zeros(loss.K)
     for label, value in claim.p.items():
         p[loss.mask([label])] = value
-    rows = rows_of(np.repeat(p[None, :], 2, axis=0), loss.labels)  # for one alone kernels would be compiled anew
+    rows = rows_of(np.repeat(p[None, :], 2, axis=0), loss.labels)  # for a single row, kernels would be compiled again
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of options that were chosen elsewhere
+        warnings.simplefilter("ignore")  # about options that were chosen elsewhere
         oracle = make_oracle(claim.oracle, loss, **claim.options)
         if oracle.untuned:
             raise OracleError(f"oracle {claim.oracle!r} has no lambda: write {claim.oracle} {{ lam: 0.1 }}")
@@ -189,9 +189,9 @@ def _verdict(case: Case, against: str | None, sets: Collection[tuple[str, ...]] 
 
 
 def at_values(loss: Loss, values: Mapping[str, float]) -> Loss:
-    """The loss with these values of parameters and, where it reads inputs, of its row.
+    """The loss with these values of parameters and, if it reads inputs, of the inputs of one row.
 
-    InputError where a name is neither, or an input has no value; SpecError outside a range.
+    Raises InputError if a name is neither or an input has no value; SpecError if a value is outside its range.
     """
     unknown = [name for name in values if name not in loss.params and name not in loss.known_inputs]
     if unknown:
@@ -203,7 +203,7 @@ def at_values(loss: Loss, values: Mapping[str, float]) -> Loss:
             raise InputError(f"the loss reads the input {name!r}: give it, such as `with {name} = {example:g}`")
     params = {name: value for name, value in values.items() if name in loss.params}
     made = loss.with_params(**params) if params else loss
-    row = {name: np.full(x.width or (), values[name]) for name, x in loss.inputs.items()}  # of costs per row all alike
+    row = {name: np.full(x.width or (), values[name]) for name, x in loss.inputs.items()}  # equal costs for all labels
     return made.at(row) if row else made
 
 
@@ -227,7 +227,7 @@ def _option(value: object) -> str:
 
 
 class _Reader:
-    """Tokens of a text, one after the other."""
+    """Parser of a text of cases, by recursive descent."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -369,7 +369,7 @@ class _Reader:
 
 
 def _value(kind: str, text: str) -> object:
-    """The value of an option: a number, whole where it is written so, true, false, or a text."""
+    """The value of an option: an int or float, as written, a bool, or a string."""
     if kind == "number":
         return int(text) if re.fullmatch(r"-?[0-9]+", text) else float(text)
     if kind == "string":

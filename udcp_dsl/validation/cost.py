@@ -31,15 +31,15 @@ _OWN = "yours"
 def cost(
     loss: Loss, chosen: Sequence[Chosen], alphas: Sequence[Fraction], plan: Plan, own: OwnRows | None = None
 ) -> tuple[list[Verdict], list[MeanCost]]:
-    """Means over all rounds: in each all oracles see the same rows. Those that solve row by row are left out.
+    """Mean costs over all rounds; in each round all oracles see the same rows. Slow oracles are left out.
 
-    Where time is short there are fewer rows, and of some classifiers none, by what the first few rows took.
+    If time is short, as judged by the first few rows, there are fewer rows, and none for some classifiers.
     """
     quick = [item for item in chosen if not item.slow]
     least = max(3 * points_needed(alpha) for alpha in alphas)
     most = max(_ROWS, least)
     seen: dict[tuple[str, str, str], list[tuple[float, int, bool]]] = defaultdict(list)
-    each = 0.0  # seconds that a row takes, all oracles and levels taken together
+    each = 0.0  # seconds per row, over all oracles and levels
     unseen = dict.fromkeys(KINDS if own is None else (*KINDS, _OWN))
     for number, rng in enumerate(plan.of("cost")):
         sources: dict[str, Source] = {kind: Problem.generated(loss.K, rng, kind=kind) for kind in KINDS}

@@ -1,7 +1,7 @@
 """Does coverage hold, for classifiers like the user's and worse? Counts are compared with their exact distribution.
 
-Ties are broken by chance (`udcp_dsl.testing.coverage`), so that the number covered is beta-binomial, and binomial for
-randomised sets. A correct predictor fails any of these tests with at most the family-wise error that is printed.
+Ties are broken at random (`udcp_dsl.testing.coverage`), so that the number covered is beta-binomial, or binomial for
+randomised sets. The probability that a correct predictor fails any test is at most the printed family-wise error.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
 
 QUESTION = "does coverage hold, for good classifiers and bad?"
 _QUICK = ("top three", "certain", "one label alive")  # few labels have mass, so that a row is solved quickly
-_SLOW_POINTS = 39  # more calibration points than this are not asked of an oracle that solves each row
+_SLOW_POINTS = 39  # most calibration points for one that solves row by row
 _LARGE = 300
 
 
 def predictor_of(loss: Loss, item: Chosen, alpha: Fraction, **settings: bool | int) -> SetPredictor:
-    """A predictor with the oracle; one whose weight on cost is to be tuned tunes it on its calibration points."""
+    """A predictor with the oracle; a tuned oracle gets its weight on cost when it is calibrated."""
     return SetPredictor(loss, item.name if item.tuned else item.oracle, alpha=alpha, **settings)  # type: ignore[arg-type]
 
 
 def coverage(
     loss: Loss, chosen: list[Chosen], alphas: Sequence[Fraction], plan: Plan, family_wise: float
 ) -> list[Verdict]:
-    """Trials of every oracle at every level with every kind of classifier, each by itself and all together.
+    """Trials of every oracle at every level with every kind of classifier, judged one by one and pooled.
 
-    Where time is short, oracles by turns have trials for as long as one more is likely to fit, and one at least, but
-    for slow ones. Oracles that raise an error are taken out of `chosen`.
+    If time is short, the oracles take turns as long as another trial is likely to fit; each that is not slow has at
+    least one. Oracles that raise an error are removed from `chosen`.
     """
     trials: dict[str, list[Trials]] = {item.name: [] for item in chosen}
     longest: dict[tuple[str, Fraction], float] = {}
@@ -64,7 +64,7 @@ def coverage(
                 began = plan.now()
                 try:
                     trial = next(every, None)
-                except Exception as error:  # whatever a stranger's oracle raises
+                except Exception as error:  # a third-party oracle may raise anything
                     broken[item.name] = raised(error)
                     continue
                 if trial is None:
@@ -80,7 +80,7 @@ def coverage(
 
 
 def judged(trials: dict[str, list[Trials]], family_wise: float) -> Iterator[Verdict]:
-    """A verdict for each name: no trial, and not all of them together, may be further out than chance allows."""
+    """A verdict per name: neither one trial nor all of them pooled may deviate more than chance allows."""
     many = sum(map(len, trials.values()))
     for name, every in trials.items():
         claim = f"{name}: {COVERAGE}"
@@ -111,7 +111,7 @@ def _trials(
         return
     alpha = predictor.alphas[0]
     need = points_needed(alpha)
-    if plan.rounds is None and number == 0:  # a small one, to see what trials take
+    if plan.rounds is None and number == 0:  # a small one, to see how long trials take
         problem, sizes = Problem.generated(loss.K, rng), {"n_cal": 3 * need if item.tuned else need, "n_test": need}
         about = f"{item.name}, {problem.kind} classifier"
         yield coverage_trials(predictor, problem, repeats=1, rng=rng, name=about, **sizes)
@@ -119,7 +119,7 @@ def _trials(
     for place, kind in every[number % 3 :: 3] if item.tuned else every:  # tuning takes most of the time
         dtype = (np.float64, np.float32, np.float16)[int(rng.integers(3))]
         problem = Problem.generated(loss.K, rng, kind=kind, dtype=dtype)
-        large = (place + number + 1) % len(CLASSIFIERS) == 0  # at first the last, when it is known what a trial takes
+        large = (place + number + 1) % len(CLASSIFIERS) == 0  # in round 0 the last one: trial times are known then
         n_cal = max(_LARGE, 2 * need) if large else int(rng.choice([need, 2 * need, 3 * need + 1]))
         sizes = {"n_cal": 3 * n_cal if item.tuned else n_cal, "n_test": 100 if large else 30}
         about = f"{item.name}, {kind} classifier, {np.dtype(dtype)}"
@@ -129,7 +129,7 @@ def _trials(
 
 
 def _randomized(loss: Loss, item: Chosen, alpha: Fraction, n_cal: int, rng: np.random.Generator) -> Trials:
-    """One test point for each calibration, so that the number covered is binomial, ties or none."""
+    """Trials with one test point per calibration, so that the number covered is binomial, with or without ties."""
     problem = Problem.generated(loss.K, rng)
     repeats = 10
     covered = done = 0
@@ -154,14 +154,14 @@ def _slow_trials(
         began = plan.now()
         P, y, inputs = drawn_rows(problem, loss.inputs, 1, rng)
         predictor.oracle.with_inputs(inputs).score_of(P, y)
-        if plan.late("coverage", 2 * sum(sizes.values()) * (plan.now() - began)):  # scored for the sets and for ties
+        if plan.late("coverage", 2 * sum(sizes.values()) * (plan.now() - began)):  # scored twice: sets and ties
             return
     about = f"{predictor.oracle.name}, {kind} classifier"
     yield coverage_trials(predictor, problem, repeats=1, rng=rng, name=about, **sizes)
 
 
 def _thresholds(alphas: Sequence[Fraction]) -> Iterator[Verdict]:
-    """The threshold by its definition, for every small number of points."""
+    """Whether thresholds follow their definition, for up to 120 points."""
     cases = 0
     example = None
     levels = dict.fromkeys([*alphas, Fraction(1, 3), Fraction(1, 10)])

@@ -1,7 +1,7 @@
 """Are the proved facts true? Tries to refute every proved fact of every subexpression, and checks every refutation.
 
-Submodularity by squares S, S + i, S + j, S + i + j, monotonicity by steps S, S + i, and so on, on all subsets of some
-labels; a counter-example loses the labels that it can do without.
+Submodularity is tried on squares S, S + i, S + j, S + i + j, monotonicity on steps S, S + i, and so on, over all
+subsets of some labels. Labels that a counter-example does not need are removed from it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from udcp_dsl.validation.plan import Plan
 
 QUESTION = "is what was proved about it true?"
-_CUBES = 3  # of a round, and one where there are many labels
+_CUBES = 3  # per round; one if there are many labels
 _MANY = 300
 _PARTS, _REFUTED = "facts about its parts", "refuted facts"
 
 
 def facts(loss: Loss, plan: Plan) -> list[Verdict]:
-    """Each proved fact of the loss, its interval, those of its parts, and the refutations."""
+    """A verdict per proved fact of the loss, and for its interval, the facts of its parts, and the refutations."""
     found: list[Finding] = []
     sets = 0
     for rng in plan.of("facts"):

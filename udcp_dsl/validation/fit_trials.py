@@ -1,8 +1,8 @@
 """Does `udcp fit` find values that agree with comparisons? A hidden expert answers, with parameters within the ranges.
 
-The values that are found must satisfy every answer, with a margin no smaller than the expert's own, and the ranges over
-all solutions must hold the expert's values. Not tried where the loss is not affine in its parameters: a search proves
-none of this, and takes seconds.
+The fitted values must satisfy every answer, with a margin no smaller than the expert's own, and the ranges over all
+solutions must contain the expert's values. Not tried if the loss is not affine in its parameters: the search used then
+proves nothing and takes seconds.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
 _ANSWERS = 12
-_NEAR = 1e-6  # of a range, or of a margin: the solver's tolerance
+_NEAR = 1e-6  # the solver's tolerance, for ranges and margins
 
 
 def fits(loss: Loss, seed: int) -> list[Verdict]:
-    """One verdict; none where there is no parameter to fit, or the loss reads inputs."""
+    """One verdict; empty if there is no parameter to fit or the loss reads inputs."""
     try:
         ranges = fitted_ranges(loss)
     except InputError:
@@ -47,7 +47,7 @@ def fits(loss: Loss, seed: int) -> list[Verdict]:
     for first, second in rng.integers(len(pool), size=(_ANSWERS, 2)).tolist():
         a, b = expert.batch(pool[[first, second]])
         margin = float(np.abs(relative_margins(np.array([a]), np.array([b])))[0])
-        if margin > 1e-4:  # a tie, or nearly: an expert would not say
+        if margin > 1e-4:  # an expert would not order near-ties
             sets = [tuple(np.array(loss.labels)[pool[i]].tolist()) for i in (first, second)]
             claims.append((sets[0], ">" if a > b else "<", sets[1]))
             margins.append(margin)
@@ -75,7 +75,7 @@ def fits(loss: Loss, seed: int) -> list[Verdict]:
 
 
 def _place(value: float, solutions: tuple[float, float], ends: tuple[float, float]) -> float:
-    """0 to 1 within the solutions; beyond, by how much of the declared range."""
+    """0.5 within the solutions; outside, below 0 or above 1 by the distance as a share of the declared range."""
     width = ends[1] - ends[0]
     if value < solutions[0]:
         return (value - solutions[0]) / width

@@ -1,6 +1,7 @@
 """Does the compiled loss mean what was written? Compares all ways to compute it with the naive interpreter.
 
-On all sets of up to 12 labels; of more, on sets of all sizes, single labels, categories and nearly categories.
+With up to 12 labels all sets are tried; with more, sets of all sizes, single labels, categories, and categories with
+one label too many or too few.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
     from udcp_dsl.validation.plan import Plan
 
 QUESTION = "does the compiled loss mean what was written?"
-_SETS = 48  # of a round
-_SINGLES = 300  # labels that are tried on their own, all if there are no more
-_CELLS = 50_000  # of the masks, where there are thousands of labels
+_SETS = 48  # per round
+_SINGLES = 300  # labels that are tried as sets of one; all, if there are no more
+_CELLS = 50_000  # entries of the masks, if there are thousands of labels
 _SOLVED = 12  # sets on which the linear model is solved, and as many single labels
-_FEWEST = 4  # of these, however long it takes
+_FEWEST = 4  # of these at least, however long they take
 
 
 def meaning(loss: Loss, plan: Plan) -> list[Verdict]:
-    """Evaluators, increments, terms and the linear model, each against the interpreter."""
+    """Compare evaluators, increments, terms and the linear model with the interpreter."""
     every = loss.K <= MOST_LABELS
     found: list[Difference] = []
     linear: list[Difference] = []
@@ -38,7 +39,7 @@ def meaning(loss: Loss, plan: Plan) -> list[Verdict]:
     for rng in plan.of("meaning"):
         masks = telling_sets(loss, rng, max(_SOLVED, min(_SETS, _CELLS // loss.K)))
         singles = np.arange(loss.K) == rng.permutation(loss.K)[: max(_SOLVED, min(_SINGLES, _CELLS // loss.K)), None]
-        if not every or not tried or loss.inputs:  # all sets need no second look
+        if not every or not tried or loss.inputs:  # all sets are tried only once
             sets = all_masks(loss.K) if every else rng.permutation(masks if tried else np.concatenate([masks, singles]))
             for part in plan.parts("meaning", len(sets), len(sets) if every else _SOLVED):
                 found += differences(loss, sets[part], rng)

@@ -1,8 +1,8 @@
 """Is every oracle correct? Its scores and sets must agree to the last bit, follow its definition, and not be beaten.
 
-Brute force needs few sets: all of up to 12 labels. Of more labels the mass is put on 8, and for a loss that is proved
-monotone no set of least cost has any other label. On all labels an optimum may not be beaten by the sets of another
-oracle: S_mu not in L - mu p, where the sets are nested, and the exact set of a mass not in cost.
+Brute force tries all sets of up to 12 labels. With more labels, 8 of them get all the mass: if the loss is proved
+monotone, no other label can make a set cheaper. On all labels, no set of another oracle may beat an optimal one:
+neither S_mu in L - mu p, if the sets are nested, nor the exact set of a given mass in cost.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from udcp_dsl.validation.plan import Plan
 
 QUESTION = "are the oracles correct on it?"
-_LAM = 0.3  # of an oracle whose weight on cost is tuned, where scores are wanted before there are rows to tune it on
+_LAM = 0.3  # weight on cost of a tuned oracle, for scores that are needed before there are rows to tune it on
 _FACES, _TAKES = "scores and sets agree, and rows do not affect each other", "it takes all rows"
 _OWN_LOSS, _ROWS = "rows are scored by their own loss", 4
 _FORMULA, _BEST = "scores follow the definition", "each label is the best choice at its step"
@@ -44,20 +44,20 @@ _UNBEATEN = {
     "ilp": "no other oracle has a cheaper set of the same probability",
 }
 _LIVE = 8
-_MANY = 300  # labels, sets or prices, of which not all are looked at if there are more
-_SCORINGS = 40  # of a row, for all that its faces are held to: too many if it takes seconds
-_STEPS = 8  # places of the greedy order that are looked at
-_LONG = 5e-3  # seconds that an exact search takes for a row, above which it has fewer cases
+_MANY = 300  # if there are more labels, sets or prices, only some are checked
+_SCORINGS = 40  # scorings of a row in all consistency checks: too many if one takes seconds
+_STEPS = 8  # places of the greedy order that are checked
+_LONG = 5e-3  # seconds per row above which an exact search gets fewer cases
 _LEVEL = 0.9
-_TOLERANCE = 1e-9  # of costs and prices, relative: what adding in another order leaves
-_EXACT = ("base", "lac", "raps")  # no cost enters these: they are the formula to the last bit
+_TOLERANCE = 1e-9  # relative, of costs and prices: rounding from another order of addition
+_EXACT = ("base", "lac", "raps")  # scores without costs: equal to the formula to the last bit
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """An oracle to validate: itself, how to make another, and whether it solves every row on its own.
+    """An oracle to validate, a function that makes another instance, and whether it is slow, solving row by row.
 
-    One that is `tuned` has no weight on cost before it is calibrated; `oracle` then has a weight that is given.
+    A `tuned` oracle has no weight on cost before it is calibrated; `oracle` then has a fixed weight.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Chosen:
     tuned: bool = False
 
     def of(self, loss: Loss) -> Chosen:
-        """The same for another loss, that of one row; itself for its own."""
+        """The same for `loss`, the loss of one row; unchanged if the oracle reads no inputs or is third-party."""
         if not self.oracle.loss.inputs or isinstance(self.oracle, ExternalOracle):
             return self
         make = partial(_make_quietly, self.name, loss, dict(self.oracle.options))
@@ -81,7 +81,7 @@ def _make_quietly(name: str, loss: Loss, options: Mapping[str, object]) -> Oracl
 
 
 def chosen_oracles(loss: Loss, wanted: Sequence[str | Oracle] | None) -> tuple[list[Chosen], dict[str, str]]:
-    """Those that were asked for, or of all that are installed those that apply, and why the others do not."""
+    """The requested oracles, or all installed ones that apply, and why the others do not apply."""
     found, left_out = list[Chosen](), dict[str, str]()
     for item in oracle_names() if wanted is None else dict.fromkeys(wanted):
         if isinstance(item, Oracle):
@@ -97,7 +97,7 @@ def chosen_oracles(loss: Loss, wanted: Sequence[str | Oracle] | None) -> tuple[l
 
 
 def _another(oracle: Oracle) -> Oracle:
-    """One made alike, as the protocol has it; a stranger's class is not known here, and its oracle has to do."""
+    """Another instance with the same options; a third-party oracle itself, as its class is not known here."""
     if isinstance(oracle, ExternalOracle):
         return oracle
     return type(oracle)(oracle.loss, **oracle.options)
@@ -110,15 +110,15 @@ def _made(name: str, loss: Loss) -> Chosen:
     options: dict[str, object] = {"lam": _LAM} if oracle.untuned else {}
 
     make = partial(_make_quietly, name, loss, options)
-    # One that says nothing of itself but warns at its making says that it will take long.
+    # An oracle without a declaration that warns when it is made counts as slow.
     slow = _is_slow(oracle) or (oracle.declaration is None and bool(caught))
     return Chosen(name, make() if options else oracle, make, slow, tuned=bool(options))
 
 
 def _is_slow(oracle: Oracle) -> bool:
-    """Whether an oracle solves a program for each row, or looks for the best set too long for thousands of rows.
+    """Whether an oracle solves a program per row, or its exact search takes too long for thousands of rows.
 
-    What is not exact stops early, and is quicker than it says where sets are small.
+    A search that is not exact stops early, and is faster than declared if sets are small.
     """
     says = oracle.declaration
     if says is None:
@@ -128,10 +128,10 @@ def _is_slow(oracle: Oracle) -> bool:
 
 
 def oracles(loss: Loss, chosen: Sequence[Chosen], plan: Plan) -> list[Verdict]:
-    """For each oracle: its consistency, its definition, and on all labels what it may not be beaten in.
+    """Check each oracle: its consistency, its definition and, on all labels, that no other oracle beats it.
 
-    The default oracle comes first, then the quickest. Where time is short, each has one row, slow ones aside, and more
-    if that is likely to fit.
+    The default oracle comes first, then the fastest. If time is short, each oracle that is not slow gets one row, and
+    more if they are likely to fit.
     """
     verdicts: dict[tuple[str, str], Verdict] = {}
     flat = np.full((1, loss.K), 1.0 / loss.K)
@@ -139,7 +139,7 @@ def oracles(loss: Loss, chosen: Sequence[Chosen], plan: Plan) -> list[Verdict]:
     first = [item.of(loss.example) for item in asked]
     fast = {item.name: 0.0 if item.slow else _seconds(item, flat, plan) for item in first}
     for number, rng in enumerate(plan.of("oracles")):
-        loss = of_a_row(whole_loss, rng)  # what is asked of an oracle is asked of that of a row
+        loss = of_a_row(whole_loss, rng)  # oracles are checked on the loss of one row
         chosen = [item.of(loss) for item in asked]
         by_speed = sorted(chosen, key=lambda item: (item.name != DEFAULT, item.slow, fast[item.name]))
         for name, example in _own_losses(whole_loss, asked, rng) if whole_loss.inputs else ():
@@ -159,11 +159,11 @@ def oracles(loss: Loss, chosen: Sequence[Chosen], plan: Plan) -> list[Verdict]:
             try:
                 for claim, cases, example in _definitions(loss, item, rng):
                     _add(verdicts, item.name, claim, cases, example)
-            except Exception as error:  # whatever a stranger's oracle raises
+            except Exception as error:  # a third-party oracle may raise anything
                 _add(verdicts, item.name, _TAKES, 1, raised(error))
         broken = {name for (name, claim), v in verdicts.items() if v.holds is False and claim in (_FACES, _TAKES)}
         late = plan.late("oracles")
-        if number == 0 or not late:  # once for the default oracle, whatever the time
+        if number == 0 or not late:  # at least once for the default oracle, however late
             whole_ones = [x for x in chosen if x.name not in broken and not (late and x.slow and x.name != DEFAULT)]
             for name, claim, cases, example in _dominance(loss, whole_ones, whole):
                 _add(verdicts, name, claim, cases, example)
@@ -177,7 +177,7 @@ def oracles(loss: Loss, chosen: Sequence[Chosen], plan: Plan) -> list[Verdict]:
 def _own_losses(
     loss: Loss, chosen: Sequence[Chosen], rng: np.random.Generator
 ) -> Iterator[tuple[str, CounterExample | None]]:
-    """Whether rows with inputs have the scores of their own loss, to the last bit, whichever rows are beside them."""
+    """Whether rows with inputs are scored as by their own loss, to the last bit, whatever the other rows are."""
     inputs = loss.inputs_of(drawn_inputs(loss.inputs, _ROWS, rng), _ROWS)
     P = varied_rows(rng, _ROWS, loss.K)
     for item in chosen:
@@ -193,12 +193,12 @@ def _own_losses(
 
 
 def _seconds(item: Chosen, p: Any, plan: Plan) -> float:
-    """What scoring one row takes, compiling aside; 0 where time does not count."""
+    """Seconds to score `p`, without compilation; 0 if the number of rounds is fixed."""
     if plan.rounds is not None:
         return 0.0
     began = plan.now()
-    with suppress(Exception):  # for the faces to tell
-        for _ in range(1 if item.slow else 2):  # what is slow compiles nothing
+    with suppress(Exception):  # the consistency checks report it
+        for _ in range(1 if item.slow else 2):  # slow oracles compile nothing
             began = plan.now()
             item.oracle.scores(p)
     return plan.now() - began
@@ -229,7 +229,7 @@ def _live(loss: Loss, rng: np.random.Generator, most: int) -> Any:
 
 
 class _Believed:
-    """A loss by its quick evaluator, which the first stage has held to the interpreter."""
+    """A loss with the fast evaluator in place of the interpreter; the stage `meaning` compares the two."""
 
     def __init__(self, loss: Loss) -> None:
         self.loss = loss
@@ -261,7 +261,7 @@ def _definitions(
 
 
 def _defining(loss: Loss, item: Chosen) -> list[str]:
-    """The claims of `_definitions`, before they are tried."""
+    """The claims that `_definitions` tries."""
     if item.name in _BRUTE and _few_sets_suffice(loss):
         return [_BRUTE[item.name][0]]
     return [_FORMULA] if item.name in FORMULAS else [_BEST] if item.name == "greedy" else []
@@ -276,7 +276,7 @@ def _formula(loss: Any, item: Chosen, P: Floats) -> CounterExample | None:
     for p, got in zip(P, scores, strict=True):
         meant = np.array(FORMULAS[item.name](loss, p.tolist(), item.oracle.options))
         slack = 0.0 if item.name in _EXACT else _TOLERANCE * np.maximum(1.0, np.abs(meant))
-        with np.errstate(invalid="ignore"):  # infinity less infinity, where both agree
+        with np.errstate(invalid="ignore"):  # inf - inf, where both are infinite
             wrong = np.flatnonzero(~((got == meant) | (np.abs(got - meant) <= slack)))
         if wrong.size:
             y = int(wrong[0])
@@ -310,7 +310,7 @@ def _optimal(loss: Loss, item: Chosen, P: Floats, masks: Bools, costs: Floats) -
     found, proved = _optima(loss, item, P)
     for p, mask, cost in zip(P[proved], found[proved], loss.batch(found)[proved], strict=True):
         mass, target = masks @ p, _LEVEL * p.sum()
-        # A set whose mass is the target but for rounding may count as either.
+        # A set whose mass is the target up to rounding may count as either.
         best, at_least = (float(costs[mass >= target + slack].min(initial=np.inf)) for slack in (1e-12, -1e-12))
         slack = _TOLERANCE * max(1.0, abs(cost))
         if not at_least - slack <= cost <= best + slack or p[mask].sum() < target - 1e-12:
@@ -329,7 +329,7 @@ _BRUTE: Mapping[str, tuple[str, Callable[..., CounterExample | None]]] = {
 
 
 def _optima(loss: Loss, item: Chosen, P: Floats) -> tuple[Bools, Bools]:
-    """The exact oracle's cheapest sets of mass `_LEVEL`, and which of them are proved to be."""
+    """The exact oracle's cheapest sets of mass `_LEVEL`, and which of them are proved optimal."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         exact = make_oracle(item.name, loss, levels=[_LEVEL])
@@ -340,7 +340,7 @@ def _optima(loss: Loss, item: Chosen, P: Floats) -> tuple[Bools, Bools]:
 def _dominance(
     loss: Loss, chosen: Sequence[Chosen], P: Floats
 ) -> Iterator[tuple[str, str, int, CounterExample | None]]:
-    """On all labels: what price and ilp may not be beaten in by the sets of the other oracles."""
+    """Whether, on all labels, sets of the other oracles beat those of `price` or `ilp`."""
     by_name = {item.name: item for item in chosen}
     rivals = {item.name: item for item in chosen if not item.slow and item.name != "price"}
     ilp, price = by_name.get("ilp"), by_name.get("price")
@@ -357,7 +357,7 @@ def _dominance(
 
 
 def _prefixes(rivals: Sequence[Chosen], p: Floats) -> list[tuple[str, Bools]]:
-    """For each oracle the sets (m, K) that its order runs through, or some of very many."""
+    """For each oracle, the prefixes of its order as sets (m, K), at most `_MANY` of them."""
     found = []
     for item in rivals:
         place = item.oracle.scores(p)[0].argsort(kind="stable").argsort()

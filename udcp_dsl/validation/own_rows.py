@@ -29,22 +29,22 @@ if TYPE_CHECKING:
     from udcp_dsl.validation.plan import Plan
 
 _SPLITS = 12
-_MOST_ROWS = 2000  # of a split, and of the test for drift: more would only take longer
+_MOST_ROWS = 2000  # rows of a split and of the drift test: more would only take longer
 _PERMUTATIONS = 9999
-_ENOUGH = 50  # permutations as far from chance as the file: more only tell a large p better (Besag and Clifford, 1991)
+_ENOUGH = 50  # permutations as extreme as the file: more only refine a large p (Besag and Clifford, 1991)
 _SLOW = "it is slow: each row is solved on its own"
-DRIFT_ERROR = 1e-3  # the chance that a file without drift fails
+DRIFT_ERROR = 1e-3  # the probability that a file without drift fails
 
 
 @dataclass(frozen=True, eq=False)
 class OwnRows:
-    """The user's rows as a source of rows: draws some of them without replacement."""
+    """The user's rows as a source that draws some of them without replacement."""
 
     rows: Rows
 
     @classmethod
     def of(cls, loss: Loss, probs: Any, y: Any, alphas: Sequence[Fraction], inputs: Any = None) -> OwnRows:
-        """Refuses what are no probabilities, labels or inputs, and too few of them for these levels."""
+        """Raises InputError for invalid probabilities, labels or inputs, and for too few rows for these levels."""
         rows = rows_of(probs, loss.labels, y=y, loss=loss, inputs=inputs)
         need = 6 * max(points_needed(alpha) for alpha in alphas)  # two halves, each for three folds
         if len(rows.truth) < need:
@@ -53,7 +53,7 @@ class OwnRows:
 
     @property
     def half(self) -> int:
-        """The rows of one half of a split; of very many rows not all are taken."""
+        """The number of rows in one half of a split; at most `_MOST_ROWS` rows are split."""
         return min(len(self.rows), _MOST_ROWS) // 2
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
@@ -61,16 +61,16 @@ class OwnRows:
         return drawn.P, drawn.truth
 
     def draw_rows(self, n: int, rng: np.random.Generator) -> Rows:
-        """The same, with the inputs of the rows."""
+        """Draw rows with their inputs."""
         return self.rows.take(rng.choice(len(self.rows), n, replace=False))
 
 
 def splits(
     loss: Loss, chosen: Sequence[Chosen], alphas: Sequence[Fraction], own: OwnRows, plan: Plan, family_wise: float
 ) -> list[Verdict]:
-    """Coverage of each oracle that does not solve row by row, calibrated on one half of the rows, again and again.
+    """Coverage of each oracle over repeated splits: calibrated on one half of the rows, tested on the other.
 
-    Where time is short there are fewer splits, one at least. Those that solve are said not to be tried.
+    If time is short there are fewer splits, at least one. Slow oracles are reported as not tried.
     """
     half = own.half
     rng = np.random.default_rng([plan.seed, len(own.rows)])
@@ -98,10 +98,10 @@ def splits(
 
 
 def drift(loss: Loss, chosen: Sequence[Chosen], own: OwnRows, seed: int) -> Verdict:
-    """Whether the true labels' scores, under any oracle, go with their place in the file: a permutation test.
+    """Permutation test of whether the true labels' scores, under any oracle, depend on the place in the file.
 
-    Two statistics, each the largest over the oracles: the rank correlation with the place, and the largest sum of
-    centred ranks up to any place (CUSUM), which a sudden change makes large.
+    Two statistics, each the largest over the oracles: the rank correlation with the place, and the largest partial sum
+    of centred ranks (CUSUM), which a sudden change makes large.
     """
     from scipy.stats import rankdata
 
@@ -136,7 +136,7 @@ def drift(loss: Loss, chosen: Sequence[Chosen], own: OwnRows, seed: int) -> Verd
 
 
 def _statistics(ranks: Floats) -> Floats:
-    """The largest over the rows of |correlation with the place| and of |partial sum|."""
+    """The largest |correlation with the place| and |partial sum| over the rows of `ranks`, one row per oracle."""
     n = ranks.shape[1]
     place = np.linspace(-1.0, 1.0, n) if n > 1 else np.zeros(1)
     return np.array([np.abs(ranks @ place).max(), np.abs(np.cumsum(ranks, axis=1)).max()])

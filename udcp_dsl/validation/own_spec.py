@@ -1,4 +1,4 @@
-"""Is the spec what its author meant? What single labels cost, whether the cases hold, coverage on the author's rows.
+"""Is the spec what its author meant? The costs of single labels, the cases that hold, coverage on the author's rows.
 
 These are the answers that a user can judge; everything else in a validation tests this package.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
     from udcp_dsl.validation.verdicts import Stage, Verdict
 
-_NAMED = 3  # labels at each end
+_NAMED = 3  # labels shown at each end
 
 
 def answers(loss: Loss, stages: Sequence[Stage]) -> tuple[tuple[str, str], ...]:

@@ -1,6 +1,6 @@
-"""The number of rounds of each stage: a given number, or as many as fit into its share of the time.
+"""How many rounds each stage runs: a fixed number, or as many as fit into its share of the time.
 
-The cases of a round depend on the seed, the stage and the round alone, so that more rounds only add cases.
+The cases of a round depend only on the seed, the stage and the round, so more rounds only add cases.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import numpy as np
 
 Progress = Callable[[str, float], None]
 
-# What part of the time has passed when each stage ends; what one leaves over goes to those after it.
+# Fraction of the budget that has passed when each stage ends; later stages get the time that a stage leaves over.
 _UNTIL = {"meaning": 0.12, "facts": 0.2, "oracles": 0.45, "coverage": 0.65, "cost": 1.0, "own rows": 0.92}
-_UNTIL["promises"] = 0.88  # last in the table, whose order seeds the cases; it follows the trials of coverage
+_UNTIL["promises"] = 0.88  # last, since positions in the table seed the cases; it runs after the coverage trials
 _MOST_ROUNDS = 200
-DEFAULT = "price"  # the default oracle, for which every claim is tried, and first
+DEFAULT = "price"  # the default oracle: tried first, and on every claim
 
 
 @dataclass
 class Plan:
-    """Give `rounds`, or `budget` in seconds. `progress` is called with a stage and the part of it that is done."""
+    """Set `rounds`, or `budget` in seconds. `progress` is called with a stage and the fraction of it that is done."""
 
     seed: int
     rounds: int | None
@@ -32,7 +32,7 @@ class Plan:
     began: float = field(default_factory=lambda: time.monotonic())
 
     def of(self, stage: str) -> Iterator[np.random.Generator]:
-        """A generator for each round of the stage; there is at least one."""
+        """A random generator per round of the stage; there is at least one round."""
         number = list(_UNTIL).index(stage)
         start = time.monotonic()
         done = 0
@@ -43,19 +43,19 @@ class Plan:
         self._tell(stage, done, start)
 
     def now(self) -> float:
-        """The clock, in seconds."""
+        """The monotonic clock, in seconds."""
         return time.monotonic()
 
     def left(self, stage: str) -> float:
-        """The seconds that the stage still has: without end where the number of rounds was given."""
+        """The seconds left for the stage; infinite if the number of rounds is fixed."""
         return math.inf if self.rounds is not None else self._end(stage) - time.monotonic()
 
     def late(self, stage: str, seconds: float = 0.0) -> bool:
-        """Whether the time of the stage is over, or would be so many seconds later: then what can be is left out."""
+        """Whether less than `seconds` are left for the stage, so that optional work should be skipped."""
         return self.left(stage) < seconds
 
     def parts(self, stage: str, cases: int, first: int) -> Iterator[slice]:
-        """The first cases, and of the others all or, where time is short, as many as should fit by what those took."""
+        """Slices of the cases: the first ones, then all others or, if time is short, as many as are likely to fit."""
         start = self.now()
         yield slice(0, min(first, cases))
         each = max(1e-9, (self.now() - start) / first)

@@ -1,13 +1,12 @@
-"""Do the promises hold, beyond coverage on average? One fresh row a calibration, so that trials are independent.
+"""Do the promises beyond average coverage hold? Each trial is one calibration and one fresh row, so independent.
 
-Given what is promised each trial succeeds with a chance of at least p, known exactly: k / (m + 1) by rank k of the m
-calibration points that count, in a bin by difficulty, at the rank of a confidence, after a temperature's fold, at the
-alpha that a worth of a miss has found, or in a decision;
-1 - alpha under weights that are the true ratio. So the number of successes is never below a binomial one. Harm is
-bounded, and its mean is held to alpha by Chernoff's bound for what lies between 0 and the largest harm. Mean p-values
-of folds have a law that is known where the folds' scores are independent, and where they agree. A monitor has no alarm
-with a chance of at least 1 - level; and it rests on p-values that are uniform and independent, so that the number of
-them below x is binomial, which the test of Kolmogorov holds it to, ties broken by chance.
+If a promise holds, each trial succeeds with a known probability of at least p. For rank k of the m calibration points
+that set the threshold, p = k / (m + 1): in a difficulty bin, at the rank of a confidence, after the fold of a repair,
+at the alpha found for the worth of a miss, or in a decision. Under weights that are the true ratio, p = 1 - alpha. So
+the number of successes is at least Poisson binomial. Harm is bounded, and Chernoff's bound tests whether its mean is
+above alpha. The mean p-value over folds has a known distribution if the scores of the folds are independent or equal.
+A monitor raises no alarm with probability at least 1 - level. Its p-values are uniform and independent, so the number
+below x is binomial; a Kolmogorov-Smirnov test checks this, with ties broken at random.
 """
 
 from __future__ import annotations
@@ -47,39 +46,39 @@ if TYPE_CHECKING:
     from udcp_dsl.validation.plan import Plan
 
 _TRIALS = 80
-_FEWEST = 20  # with fewer nothing would ever be found
+_FEWEST = 20  # fewer could not reveal anything
 _MOST_POINTS = 400  # calibration points of a trial; a smaller alpha is not tried
 _BINS = 2
 _CONFIDENCE = Fraction(4, 5)
-_HARM = 3.0  # of the first label; all others have 1
+_HARM = 3.0  # harm of the first label; all others have 1
 _FOLDS = 3
-_WATCHED = 96  # rows of a monitor
-_TUNED = 60  # rows of a calibration with a limit, of which a third are for its multiplier
+_WATCHED = 96  # rows that a monitor sees
+_TUNED = 60  # calibration rows with a limit, a third of them for its multiplier
 _LEVEL = Fraction(1, 5)
-_DECIDED = 400  # rows whose best sets a decision asks for
+_DECIDED = 400  # rows whose best sets the decision stage computes
 
-# Of each trial what was reached, and what it is held to.
+# Per trial: the outcome, and the value that it is compared with.
 _Found = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
 class _Claim:
-    """What is tried, by one trial of a generator; what its numbers are; and the chance of such numbers, or worse."""
+    """A claim: a function that runs one trial, what its outcome measures, and the p-value of all outcomes."""
 
     trial: Callable[[np.random.Generator], tuple[float, float]]
     about: str
     chance: Callable[[_Found], float]
-    share: float = 1.0  # of as many trials as most have
-    rows: int = 0  # that a trial scores beside those of a calibration
+    share: float = 1.0  # number of trials, relative to `_TRIALS`
+    rows: int = 0  # rows that a trial scores in addition to those of a calibration
 
 
 def promises(loss: Loss, chosen: list[Chosen], alpha: Fraction, plan: Plan, family_wise: float) -> Iterator[Verdict]:
-    """A verdict for each promise, with the quickest oracle that is not tuned: promises do not depend on the oracle."""
+    """A verdict per promise, tried with `lac` or another fast untuned oracle: promises do not depend on the oracle."""
     quick = [item for item in chosen if not item.slow and not item.tuned and not item.oracle.wants_anchor]
     claims: dict[str, _Claim] = {}
     if quick:
         one = min(quick, key=lambda item: item.name != "lac")
-        tried = _Tried(loss.example, one.of(loss.example).oracle, alpha)  # nor on the inputs of a row
+        tried = _Tried(loss.example, one.of(loss.example).oracle, alpha)  # nor do they depend on inputs
         covered, quiet = "share covered", "share without an alarm"
         claims = {
             "by difficulty: coverage is as promised in every part": _Claim(tried.difficulty, covered, _success_chance),
@@ -113,7 +112,7 @@ def promises(loss: Loss, chosen: list[Chosen], alpha: Fraction, plan: Plan, fami
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     found.append(claim.trial(rng))
-        except (SpecError, InputError) as error:  # a risk that the spec leaves no name for; an alpha too small to try
+        except (SpecError, InputError) as error:  # the spec uses the name of the added harm; alpha is too small
             why = str(error).splitlines()[0]
         if why:
             yield Verdict(name, None, 0, f"not tried: {why}", applies=False)
@@ -127,14 +126,14 @@ def promises(loss: Loss, chosen: list[Chosen], alpha: Fraction, plan: Plan, fami
 
 
 class _Tried:
-    """One calibration and one fresh row of a generated classifier a trial."""
+    """The trials: each is one calibration and one fresh row of a generated classifier."""
 
     def __init__(self, loss: Loss, oracle: Oracle, alpha: Fraction) -> None:
         self._loss, self._oracle, self._alpha = loss, oracle, alpha
         self._names = np.array(loss.labels)
 
     def seconds(self, plan: Plan, more: int) -> float:
-        """What a trial takes, roughly: once kernels are compiled, most of it is scoring rows."""
+        """Estimated seconds per trial; once kernels are compiled, scoring rows dominates."""
         if plan.rounds is not None:
             return 0.0
         rows = self._problem(np.random.default_rng(0)).draw(2, np.random.default_rng(0))
@@ -173,7 +172,7 @@ class _Tried:
         return self._covers(predictor, P, y), rank(left, self._alpha) / (left + 1)
 
     def miss(self, rng: np.random.Generator) -> tuple[float, float]:
-        """A miss is worth some multiple of what all labels cost; where it is too little to find an alpha, more."""
+        """`miss` is a random multiple of the range of the loss, and is raised until an alpha is found for it."""
         n = 60 + int(rng.integers(40))
         self._check(n)
         P, y = self._problem(rng).draw(n + 1, rng)
@@ -183,14 +182,14 @@ class _Tried:
             predictor = SetPredictor(self._loss, self._oracle, miss=worth, repair=None, seed=seed)
             try:
                 predictor.calibrate(P[:-1], self._names[y[:-1]])
-            except AbstainingIsCheapest:  # which depends on the rows of alpha alone
+            except AbstainingIsCheapest:  # decided by the rows of alpha alone
                 worth *= 4
                 continue
             left = predictor.calibrated.n
             return self._covers(predictor, P, y), rank(left, predictor.alphas[0]) / (left + 1)
 
     def decision(self, rng: np.random.Generator) -> tuple[float, float]:
-        """The row's own decision says how many rows set its threshold; of too few of them all sets are full."""
+        """The decision for the fresh row tells how many rows set its threshold; with too few, all sets are full."""
         check_decides(self._loss)
         n = max(FEWEST * 4, 4 * points_needed(self._alpha)) + int(rng.integers(20))
         predictor, P, y = self._calibrated(rng, n, conditional="decision")
@@ -200,7 +199,7 @@ class _Tried:
         return self._covers(predictor, P, y), min(1.0, rank(m, self._alpha) / (m + 1))
 
     def weights(self, rng: np.random.Generator) -> tuple[float, float]:
-        """New rows have the highest probability as their ratio: a draw is taken with that chance."""
+        """The density ratio of new rows is their highest probability: a draw is accepted with that probability."""
         problem, n = self._problem(rng), 2 * points_needed(self._alpha)
         self._check(n)
         P, y = problem.draw(n, rng)
@@ -225,8 +224,10 @@ class _Tried:
         return missed * (_HARM if y[-1] == 0 else 1.0), float(self._alpha)
 
     def limits(self, rng: np.random.Generator) -> tuple[float, float]:
-        """The spec's limits, or one on the size of sets, each at a number between its ends, which rises until it can be
-        reached: that is decided by rows of their own."""
+        """The spec's limits, or one on the set size, with random bounds that are raised until they can be reached.
+
+        Rows that set no threshold decide whether a limit can be reached.
+        """
         n, share = max(_TUNED, 2 * points_needed(self._alpha)), float(rng.uniform(0.0, 1.0))
         self._check(n)
         problem = self._problem(rng)
@@ -243,14 +244,14 @@ class _Tried:
             return self._covers(predictor, P, y), min(1.0, rank(left, self._alpha) / (left + 1))
 
     def _limited(self, share: float) -> Loss:
-        """The loss with its limits at this share of the way from the least to the largest that they can be on."""
+        """The loss with the bound of each limit at this share of the range of its expression."""
         own = self._loss if self._loss.limits else self._with(f"limit udcp_limit: size <= {self._loss.K}")
         ends = [(limit, limit.facts.interval) for limit in own.limits]
         limits = tuple(replace(limit, at_most=x.lo + share * (x.hi - x.lo)) for limit, x in ends)
         return Loss(replace(own._compiled, limits=limits))
 
     def cross(self, rng: np.random.Generator) -> tuple[float, float]:
-        """Folds whose scores are drawn anew, so that counts are independent; that agree; or that learn from others."""
+        """Folds with independent scores, with equal scores, or with scores that are learnt from the other folds."""
         m = 1 + int(rng.integers(min(2 * points_needed(self._alpha), _MOST_POINTS // _FOLDS)))
         kind = rng.choice(3, p=[0.3, 0.5, 0.2])
         if kind == 2:
@@ -264,12 +265,12 @@ class _Tried:
             scores, new = [rng.random(m)] * _FOLDS, [rng.random((1, 1))] * _FOLDS
             law = np.zeros(_FOLDS * m + 1)
             law[::_FOLDS] = 1 / (m + 1)
-        left_out = math.floor(self._alpha * _FOLDS * (m + 1)) - _FOLDS  # the most that the counts may sum to
+        left_out = math.floor(self._alpha * _FOLDS * (m + 1)) - _FOLDS  # largest sum of counts that leaves a label out
         mask = CrossCalibration.of(scores).sets(new, self._alpha)
         return float(mask[0, 0]), max(0.0, float(1 - law[: max(0, left_out + 1)].sum()))
 
     def _cross_learnt(self, rng: np.random.Generator, m: int) -> float:
-        """By the oracle, on probabilities to which each fold adds what labels are frequent in the others."""
+        """Scores of the oracle on probabilities that each fold reweights by the label counts of the other folds."""
         n, K = _FOLDS * m, self._loss.K
         P, y = self._problem(rng).draw(n + 1, rng)
         scores, new = [], []
@@ -282,7 +283,7 @@ class _Tried:
         return self._inside(CrossCalibration.of(scores).sets(new, self._alpha), y[-1:])
 
     def monitor(self, rng: np.random.Generator) -> tuple[float, float]:
-        """Few calibration rows, whose luck a monitor must not take for a change."""
+        """Few calibration rows: the monitor must not mistake their random error for a change."""
         n = bins_needed(_BINS, points_needed(self._alpha)) + int(rng.integers(8))
         self._check(n)
         P, y = self._problem(rng).draw(n + _WATCHED, rng)
@@ -295,7 +296,7 @@ class _Tried:
         return float(not monitor.alarms), float(1 - _LEVEL)
 
     def ranks(self, rng: np.random.Generator) -> tuple[float, float]:
-        """Of scores that tie or do not: uniform; or 1, where p and its chance of a miss do not say which rows miss."""
+        """A uniform number from the ranks of scores with or without ties; 1 if `missed` is not p <= chance."""
         from scipy.special import bdtr  # slow to import
 
         n = points_needed(self._alpha) + int(rng.integers(4))
@@ -316,7 +317,7 @@ class _Tried:
         return self._with(f"costs udcp_harm {{ {json.dumps(self._loss.labels[0])}: {_HARM:g}, default: 1 }}")
 
     def _with(self, declarations: str) -> Loss:
-        """The loss of the spec with more declarations."""
+        """The loss, compiled from its spec with further declarations."""
         loss = self._loss
         text = f"{loss.source.text}\n{declarations}\n"
         more: dict[str, Any] = {"params": dict(loss.params), "files": dict(loss.files), "name": loss.source.name}
@@ -347,8 +348,8 @@ class _Tried:
 
 
 def _success_chance(found: _Found) -> float:
-    """The chance of so few successes or fewer, where each has at least its own chance: a Poisson binomial law."""
-    if any(x < p == 1 for x, p in found):  # what was certain did not come to pass
+    """The probability of this few successes or fewer, by the Poisson binomial distribution of the trials' chances."""
+    if any(x < p == 1 for x, p in found):  # a certain success did not occur
         return 0.0
     law = np.ones(1)
     for _, p in found:
@@ -357,8 +358,10 @@ def _success_chance(found: _Found) -> float:
 
 
 def _harm_chance(found: _Found) -> float:
-    """A bound of the chance of so large a mean, of independent numbers from 0 to the largest harm whose mean is at most
-    alpha: exp(-n KL(mean, alpha)), both as shares of the largest."""
+    """Chernoff's bound on the probability of a mean harm this large, if the expected harm is at most alpha.
+
+    It is exp(-n KL(mean, alpha)), both as shares of the largest harm.
+    """
     share, least = (sum(x) / len(found) / _HARM for x in zip(*found, strict=True))
     if share <= least:
         return 1.0
@@ -369,7 +372,7 @@ def _harm_chance(found: _Found) -> float:
 
 
 def _uniform_chance(found: _Found) -> float:
-    """The chance that independent uniform numbers are so far from uniform, or further: the test of Kolmogorov."""
+    """The p-value of the Kolmogorov-Smirnov test that independent numbers are uniform."""
     from scipy.stats import kstest  # slow to import
 
     return float(kstest([x for x, _ in found], "uniform").pvalue)

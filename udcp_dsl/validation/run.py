@@ -1,4 +1,4 @@
-"""One validation: the stages in order, each with its own cases, all from one seed."""
+"""Run one validation: the stages in order, each with its own cases, all from one seed."""
 
 from __future__ import annotations
 
@@ -46,15 +46,16 @@ def validate(
     own_cases: Sequence[Case] = (),
     inputs: Any = None,
 ) -> Validation:
-    """Whether a loss is safe to use: what it means, what is proved of it, its oracles, coverage, and what it costs.
+    """Check whether a loss is safe to use: its meaning, its proved facts, its oracles, coverage, and mean costs.
 
-    `oracles` are names (or oracles made for this loss); by default all that apply. Give `cases`, rounds of generated
-    cases in every stage, and the same seed gives the same answer; or `budget`, about so many seconds (60 if neither is
-    given). `probs` and true labels `y` of your own, with their `inputs` where the loss reads any, add repeated splits
-    of them and a test for drift along their order; elsewhere inputs are drawn within their ranges.
-    `progress` is called with the name of a stage and the part of it that is done. `own_cases` are what the author of a
-    spec expects (`udcp_dsl.validation.cases`): those about this loss are a stage of their own, the first. Refuses an
-    oracle that does not apply, a level that is none, both of cases and budget, and only one of probs and y.
+    `oracles` are names, or oracles made for this loss; by default all that apply. Give either `cases`, the rounds of
+    generated cases per stage (the same seed then gives the same result), or `budget`, an approximate time in seconds
+    (60 if neither is given). Your own `probs` and true labels `y` (with `inputs`, if the loss reads any) add coverage
+    on repeated splits of them and a test for drift along their order. Inputs of generated rows are drawn from their
+    ranges. `progress` is called with the name of a stage and the fraction of it that is done. `own_cases` are the
+    expectations of the spec's author (`udcp_dsl.validation.cases`); those about this loss form the first stage.
+    Raises an error if an oracle does not apply, an alpha is invalid, both `cases` and `budget` are given, or only one
+    of `probs` and `y`.
 
     >>> import udcp_dsl as udcp
     >>> validation = validate(udcp.loads("labels {a, b, c}  loss l = size + any({a, b})"), oracles=["base"], cases=1)
@@ -71,7 +72,7 @@ def validate(
     seconds = DEFAULT_BUDGET if budget is None and cases is None else budget
     own = None if probs is None else own_rows.OwnRows.of(loss, probs, y, levels, inputs)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # few points, p = 0, slow oracles: all that is tried on purpose
+        warnings.simplefilter("ignore", UserWarning)  # few points, p = 0 and slow oracles are intended
         return _run(loss, oracles, levels, Plan(seed, cases, seconds, progress), own, cases_of(loss, own_cases))
 
 
@@ -96,7 +97,7 @@ def _run(
     chosen, left_out = oracles.chosen_oracles(loss, wanted)
     of_coverage = FAMILY_WISE if own is None else FAMILY_WISE / 2
     means: list[MeanCost] = []
-    sound = list(chosen)  # less those that raise an error on generated rows: of these no more is asked
+    sound = list(chosen)  # without those that raise an error on generated rows
 
     def meanings() -> list[Verdict]:
         return [*meaning_checks.meaning(loss, plan), *fit_trials.fits(loss, plan.seed)]
@@ -142,7 +143,7 @@ def _run(
 
 
 def _cases(loss: Loss, expected: Sequence[Case]) -> list[Verdict]:
-    """Whether each holds; where some do not, and no values of the parameters satisfy all, those that contradict."""
+    """A verdict per case; if some fail, also one per group of cases that no values of the parameters satisfy."""
     found = [tried(loss, case) for case in expected]
     if all(verdict.holds for verdict in found):
         return found

@@ -1,4 +1,4 @@
-"""What a validation found, as plain values: stages, their verdicts, and the smallest case against each."""
+"""The result of a validation as plain values: stages, their verdicts, and counter-examples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from udcp_dsl.prediction.calibrate import show_level
 from udcp_dsl.showing import MARKS, STATES, Column, Description, Line, Result, Styled, Table, counted
 from udcp_dsl.spec_warnings import SpecFinding, findings_table
 
-# Claims that more than one module knows.
+# Claims that more than one module uses.
 COVERAGE = "coverage is what theory predicts"
 ON_YOUR_ROWS = "on your rows"
 DRIFT = "your rows do not drift along the file"
@@ -20,7 +20,7 @@ CONSISTENT = "cases that do not contradict each other"
 
 @dataclass(frozen=True)
 class CounterExample:
-    """A case on which a claim fails, in one sentence; and the sets of labels, or the rows of probabilities, in it."""
+    """A case on which a claim fails: one sentence, and the sets of labels or rows of probabilities in it."""
 
     text: str
     sets: tuple[tuple[str, ...], ...] = ()
@@ -28,20 +28,20 @@ class CounterExample:
 
     @property
     def size(self) -> int:
-        """How much there is to look at: labels of the largest set, or probabilities."""
+        """The number of labels in the largest set, plus the number of probabilities."""
         return max([0, *map(len, self.sets)]) + sum(map(len, self.rows))
 
 
 def raised(error: Exception) -> CounterExample:
-    """What an oracle raised on rows that it should take."""
+    """The counter-example for an error that an oracle raised on valid rows."""
     return CounterExample(f"it raises {type(error).__name__}: {error}")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether one claim held on all its cases; None where it was not tried, and then `note` says why.
+    """Whether one claim held on all its cases; None if it was not tried, for the reason in `note`.
 
-    One that does not apply to the loss (of its linear model, where there is none) is not tried either, and not missed.
+    A claim that does not apply (such as one about the linear model of a loss that has none) does not count as untried.
     """
 
     claim: str
@@ -57,7 +57,7 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """What became of it: holds, fails, not run, does not apply."""
+        """The verdict in words: holds, fails, not run, or does not apply."""
         if self.holds is None:
             return "not run" if self.applies else "does not apply"
         return "holds" if self.holds else "fails"
@@ -83,7 +83,7 @@ _COST = (
 
 @dataclass(frozen=True)
 class Stage:
-    """A question and its verdicts; `seconds` are kept only where the number of cases depends on time as well."""
+    """A question and its verdicts; `seconds` is set only if the number of cases depends on time."""
 
     name: str
     question: str
@@ -92,14 +92,14 @@ class Stage:
 
     @property
     def holds(self) -> bool | None:
-        """Whether all its claims hold; None where none fails, but some are not tried."""
+        """Whether all claims hold; None if none fails but some were not tried."""
         if any(verdict.holds is False for verdict in self.verdicts):
             return False
         return None if self.untried else True
 
     @property
     def untried(self) -> int:
-        """How many of its claims are not tried."""
+        """The number of claims that were not tried."""
         return sum(verdict.untried for verdict in self.verdicts)
 
     @property
@@ -108,7 +108,7 @@ class Stage:
 
     @property
     def title(self) -> Line:
-        """Whether it holds, what it asks, and how many cases were tried."""
+        """The title line: whether the stage holds, its question, and the number of cases."""
         seconds = "" if self.seconds is None else f", {self.seconds:.1f} s"
         untried = f", {self.untried:,} not run" if self.untried else ""
         named = Styled(f"{MARKS[self.holds]} {self.name}", STATES[self.holds])
@@ -117,7 +117,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class MeanCost:
-    """What the sets of an oracle cost on generated classifiers (or on rows of the user's), on average."""
+    """The mean cost of an oracle's sets, on generated classifiers or on the user's rows."""
 
     oracle: str
     alpha: str
@@ -146,22 +146,22 @@ class Validation(Result):
     family_wise: float
     stages: tuple[Stage, ...]
     costs: tuple[MeanCost, ...] = ()
-    spec: tuple[tuple[str, str], ...] = ()  # what the user asks of the spec, with the answers
-    findings: tuple[SpecFinding, ...] = ()  # what the spec says that is likely not meant: no failure
+    spec: tuple[tuple[str, str], ...] = ()  # questions about the spec, with their answers
+    findings: tuple[SpecFinding, ...] = ()  # what the spec likely does not mean: not a failure
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed; what was not tried (`untried`) has not."""
+        """Whether nothing failed; claims that were not tried (`untried`) do not count as failures."""
         return all(stage.holds is not False for stage in self.stages)
 
     @property
     def untried(self) -> tuple[tuple[Stage, Verdict], ...]:
-        """The claims that were not tried, for want of time or of a way to, stage by stage."""
+        """The claims that were not tried, for lack of time or of a method, stage by stage."""
         return tuple((stage, v) for stage in self.stages for v in stage.verdicts if v.untried)
 
     @property
     def conclusion(self) -> str:
-        """In a few words: nothing failed, nothing that was tested failed, or something did."""
+        """A short summary: the number of tests, of failures, and of claims that were not run."""
         tried = sum(v.holds is not None for stage in self.stages for v in stage.verdicts)
         untried = f", {len(self.untried):,} not run" if self.untried else ""
         if not self.ok:
@@ -170,12 +170,12 @@ class Validation(Result):
 
     @property
     def failures(self) -> tuple[tuple[Stage, Verdict], ...]:
-        """What failed, stage by stage."""
+        """The claims that failed, stage by stage."""
         return tuple((stage, v) for stage in self.stages for v in stage.verdicts if v.holds is False)
 
     @property
     def counter_example(self) -> CounterExample | None:
-        """The smallest of those of the first stage that failed: later stages may fail for the same reason."""
+        """The smallest counter-example of the first stage that failed: later stages may fail for the same reason."""
         for stage in self.stages:
             found = [v.counter_example for v in stage.verdicts if v.holds is False and v.counter_example is not None]
             if found:
@@ -183,13 +183,13 @@ class Validation(Result):
         return None
 
     def table(self) -> dict[str, list[Any]]:
-        """The claims as columns, one row a claim."""
+        """The claims as columns, one row per claim."""
         tried = [(stage.name, verdict) for stage in self.stages for verdict in stage.verdicts]
         names = ("claim", "word", "cases", "note")
         return {"stage": [s for s, _ in tried], **{name: [getattr(v, name) for _, v in tried] for name in names}}
 
     def brief(self) -> Description:
-        """What concerns the user: the spec, what sets cost, what failed; the tests of this package in one line."""
+        """What concerns the user: the spec, mean costs, and failures; the tests of this package in one line."""
         described = self.describe()
         spec, findings, *_, costs = described.tables
         stages = [stage.name for stage in self.stages if stage.name != "cases"]

@@ -1,1 +1,1 @@
-"""What the page shows, as plain data: functions of what the studio knows, without a state of their own."""
+"""What the page shows, as plain data: functions of what the studio knows, without state."""

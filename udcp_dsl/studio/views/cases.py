@@ -1,4 +1,4 @@
-"""The cases beside the spec, tried on the loss as it stands now: which hold, and why the others do not."""
+"""The cases beside the spec, tried on the current loss: which hold, and why the others do not."""
 
 from __future__ import annotations
 

@@ -11,12 +11,12 @@ from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.loss import Loss
 from udcp_dsl.report.tree import tree_of
 
-_ENTRIES = 40  # costs per row that are told
-_HELD = 1 << 22  # entries of masks that are held at once
+_ENTRIES = 40  # costs per row that are shown
+_HELD = 1 << 22  # entries of masks in memory at once
 
 
 def _value(x: RowInput, moved: float | None, of_row: Any) -> Any:
-    """What was moved, else what the row has, else around the middle of the range; within the range."""
+    """An input within its range: as moved, otherwise as in the row, otherwise around the middle of the range."""
     fits = of_row is not None and np.shape(of_row) == np.shape(x.example)
     value = np.clip(of_row if fits else x.example, x.low, x.high)
     if x.entries is not None:
@@ -45,9 +45,12 @@ def set_data(
     moved: Mapping[str, float] | None = None,
     of_row: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """What a set costs. `adds` says of every label what the set would cost more with it; of a member, what it costs
-    more than without it. Members that are no labels (of another spec) are left out. Inputs of the row are those that
-    were moved, else those of the row that is shown, `of_row`."""
+    """The cost of a set.
+
+    `adds` gives, for every label, how much more the set would cost with it; for a member, how much more it costs than
+    without it. Members that are not labels (those of another spec) are left out. Inputs of the row are those that were
+    moved, otherwise those of the shown row, `of_row`.
+    """
     moved, of_row = moved or {}, of_row or {}
     row = {name: _value(x, moved.get(name), of_row.get(name)) for name, x in loss.inputs.items()}
     inputs = [

@@ -1,4 +1,4 @@
-"""What the page shows, as a command and as Python, to be copied: the same loss, parameters, oracle and alpha."""
+"""A command and Python code to copy, with the loss, the parameters and the alpha that the page shows."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from udcp_dsl.report.palette import styles
 from udcp_dsl.studio.fitting import Fitted
 from udcp_dsl.studio.instances import Instances
 
-_CHANGED = 40  # rows that are listed
-_ENOUGH = 8  # rows of a class for which a coverage is told
+_CHANGED = 40  # changed rows that are listed
+_ENOUGH = 8  # fewest rows of a class for which a coverage is shown
 
 
 def overall_data(
@@ -24,7 +24,7 @@ def overall_data(
     before: Fitted | None,
     main: str,
 ) -> dict[str, Any]:
-    """`missing` says of an oracle why it has no sets here: it does not apply, it was stopped."""
+    """The results of all oracles; `missing` says why an oracle has no sets: it does not apply, or it was stopped."""
     looks = styles(fitted)
     target = float(1 - next(iter(fitted.values())).predictor.alphas[0])
     along = {name: curves.get(name, CostCurve()) for name in fitted}
@@ -62,7 +62,7 @@ def overall_data(
                 ],
                 "least": _least_covered(one),
                 "matched": _matched(along[name], target),
-                # What the main oracle saves against this one.
+                # What the main oracle saves, compared with this one.
                 "saved": _saving(along[main], along[name], target) if main in along and main != name else None,
                 "curve": [[x.alpha, x.coverage, x.cost, x.worth] for x in along[name].points],
                 "warnings": list(one.warnings),
@@ -96,8 +96,10 @@ def _least_covered(one: Fitted) -> dict[str, Any] | None:
 
 
 def change(before: Fitted, after: Fitted, instances: Instances) -> dict[str, Any]:
-    """The sets of one oracle on the same rows under two specs. What it saved is counted by the new cost: what the old
-    sets would cost now, less what the new ones do."""
+    """The sets of one oracle on the same rows under two specs.
+
+    Savings are measured by the new cost: what the old sets would cost now, less the cost of the new ones.
+    """
     old, new = before.evaluation.sets.mask, after.evaluation.sets.mask
     changed = np.flatnonzero((old != new).any(axis=1))
     now = after.evaluation.sets.costs

@@ -20,7 +20,7 @@ _VERTICES = 60  # of the hull
 def row_data(
     fitted: Mapping[str, Fitted], instances: Instances, row: int, now: Any, why: str | None, dragged: bool
 ) -> dict[str, Any]:
-    """The row at place `row` of those that are shown, with the probabilities that it has now."""
+    """The row at place `row` of the shown ones, with `now` as its probabilities."""
     whole, inputs = next(iter(fitted.values())).loss, instances.shown.inputs
     own = None if inputs is None or not whole.inputs else inputs[[row, row]]
     loss = whole if own is None else whole.at(own.row(0))
@@ -61,7 +61,7 @@ def row_data(
 
 
 def _hull(price: Fitted | None, p: Any, loss: Loss) -> dict[str, Any] | None:
-    """The sets of the row by rising price: what a price of probability buys; `at` is the one at the threshold."""
+    """The sets of the row by increasing price of probability; `at` is the place of the set at the threshold."""
     if price is None:
         return None
     scorer = make_oracle("price", loss, **price.options) if price.loss.inputs else price.scorer
@@ -91,7 +91,7 @@ def _hull(price: Fitted | None, p: Any, loss: Loss) -> dict[str, Any] | None:
 def _why(
     loss: Loss, y: int, p: Any, fitted: Mapping[str, Fitted], found: Mapping[str, tuple[Any, Any]]
 ) -> dict[str, Any]:
-    """Of one label: where each oracle has it in its order, beside the threshold, and what it adds to the set."""
+    """For one label: its score and rank by each oracle, the threshold, and what it adds to the cost of the set."""
     answers = []
     for name, (mask, scores) in found.items():
         with_y, without = mask.copy(), mask.copy()

@@ -1,4 +1,4 @@
-"""A text as the page shows it: what is wrong with it, its parameters, what is proved of it, which oracles take it."""
+"""A text as the page shows it: its errors, its parameters, what is proved about it, and the oracles that apply."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from udcp_dsl.studio.place import Place
 
 @dataclass(frozen=True)
 class Slider:
-    """A parameter: the number that the spec gives it, the one it has now, its range, and where the number stands."""
+    """A parameter: its value in the spec and the place of that value, its current value, and its range."""
 
     name: str
     default: float
@@ -28,8 +28,8 @@ class Slider:
     low: float | None
     high: float | None
     span: Span
-    about: str = ""  # the comment behind it
-    read: bool = True  # by the loss that is chosen
+    about: str = ""  # the comment after it
+    read: bool = True  # whether the chosen loss reads it
 
     def as_data(self) -> dict[str, Any]:
         return {
@@ -46,7 +46,7 @@ class Slider:
 
 @dataclass(frozen=True)
 class Checked:
-    """A text that was compiled; `loss` is None where it has faults."""
+    """A text that was compiled; `loss` is None if it has errors."""
 
     loss: Loss | None
     diagnostics: tuple[Diagnostic, ...]
@@ -54,7 +54,7 @@ class Checked:
 
     @cached_property
     def data(self) -> dict[str, Any]:
-        """What the page shows of it."""
+        """What the page shows of the text."""
         from udcp_dsl.expression.explain import facts_as_dict
 
         found: dict[str, Any] = {
@@ -78,8 +78,8 @@ class Checked:
 def check(text: str, place: Place, moved: Mapping[str, tuple[float, float]], loss: str | None) -> Checked:
     """Compile a text in its place.
 
-    `moved` are the sliders that were moved: the number now, and the one that the spec gave when that was done. Where
-    the spec gives another since, or the parameter is gone, the text has the last word.
+    `moved` are the moved sliders: their values, and the values that the spec gave when they were moved. If the spec now
+    gives another value, or the parameter is gone, the text takes precedence.
     """
     from udcp_dsl.expression.explain import free_labels_warning
     from udcp_dsl.spec_warnings import spec_warnings
@@ -87,7 +87,7 @@ def check(text: str, place: Place, moved: Mapping[str, tuple[float, float]], los
     source = Source(place.name, text)
     sliders = _sliders(source, moved)
     params = {s.name: s.value for s in sliders if s.value != s.default}
-    # Not by `loads`, which warns: threads share what is done with warnings.
+    # Not by `loads`, which warns: threads share the filters of warnings.
     files = Files(None if place.carried is not None else place.folder, contents=place.carried)
     try:
         made = Loss(compile_spec(source, files, params))
@@ -105,14 +105,14 @@ def check(text: str, place: Place, moved: Mapping[str, tuple[float, float]], los
 
 
 def same_meaning(one: Loss, other: Loss) -> bool:
-    """Whether two texts differ in comments and layout alone, and read the same files with the same parameters."""
+    """Whether two texts differ only in comments and layout, and read the same files with the same parameters."""
     if (one.name, one.labels, one.params, one.files) != (other.name, other.labels, other.params, other.files):
         return False
     return parse(one.source)[0] == parse(other.source)[0]
 
 
 def _names_read(source: Source, loss: str) -> set[str]:
-    """The declared names that a loss reads, by way of others too."""
+    """The declared names that a loss reads, directly or through others."""
     spec, _ = parse(source)
     named = {declared.name.text: declared for declared in spec.declarations if not isinstance(declared, ast.Labels)}
     waiting, found = [loss], {loss}

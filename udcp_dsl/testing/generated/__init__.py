@@ -1,1 +1,1 @@
-"""Random well-typed specs: what they declare, what they say of it, and the text with its data files."""
+"""Random well-typed specs: declarations, expressions over them, and the text with its data files."""

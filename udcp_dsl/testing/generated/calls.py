@@ -1,7 +1,7 @@
-"""Random calls of atoms: every atom of the table, in each of its signatures, on what a spec declares.
+"""Random calls of atoms: every atom of the table, in each of its signatures, on the declarations of a spec.
 
-What a call is good for (whether it is an indicator or a count, how large it can be) is asked of the atom that the
-compiler makes of it, so that a new atom is generated without a word here.
+The atom that the compiler makes of a call tells whether it is an indicator or a count and how large it can be, so a new
+atom needs no change here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Form:
 
 
 class Calling:
-    """Draws calls of atoms over what a spec declares."""
+    """Draws calls of atoms over the declarations of a spec."""
 
     def __init__(self, declaring: Declaring) -> None:
         self._declaring = declaring
@@ -55,7 +55,7 @@ class Calling:
         return _call(form, [paired.get(kind) or self._argument(kind) for kind in form.kinds])
 
     def _first(self, form: Form) -> ast.Call:
-        """A call of that form without a draw: whether it is a count does not depend on what it is called with."""
+        """A call of that form without a draw: whether it is a count does not depend on its arguments."""
         v = self._vocabulary
         one = ast.SetLiteral((named(v.labels[0]),), span=NOWHERE)
         paired = dict(zip(("family", "costs of family"), v.family_costs[0], strict=True)) if v.family_costs else {}

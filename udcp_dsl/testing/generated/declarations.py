@@ -1,7 +1,7 @@
 """Random declarations of every kind and every form, in place and from CSV, JSON and .npy files held in memory.
 
 All of them are well formed, so that a spec made of them compiles. Numbers are mostly small and dyadic, so that sums are
-exact in any order, with decimals such as 0.1 among them, so that this is not all that is ever tried.
+exact in any order; there are decimals such as 0.1, too, so that rounding is also tried.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WORDS = (
     "e\u0301 1e3 .. # // \U0001f600"
 ).split()
 _PHRASES = ("basal cell", 'say "hi"', "back\\slash", "a,b", "tab\there", "two\nlines", "{brace}", "it's", "x\u2028y")
-# Cells of a CSV file are stripped, and a byte-order mark at its start is skipped: labels have neither at their ends.
+# Cells of a CSV file are stripped, and a byte-order mark at its start is skipped: labels have neither space nor mark.
 _TEXT = (
     st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\ufeff"), min_size=1, max_size=4)
     .map(str.strip)
@@ -44,7 +44,7 @@ _COLUMNS = ("cost", "the cost", "column", "0", "größe", "of", "by", "labels", 
 
 
 class Declaring(Drawing):
-    """Draws the declarations of one spec; `vocabulary` is what they came to, `files` what they read."""
+    """Draws the declarations of one spec; `vocabulary` holds references to them, `files` what they read."""
 
     def __init__(self, draw: st.DrawFn, max_labels: int, inputs: bool = False) -> None:
         super().__init__(draw)
@@ -134,7 +134,7 @@ class Declaring(Drawing):
     def _table(
         self, name: str, keys: Sequence[str], columns: Mapping[str, Sequence[object]], *, of_labels: bool = True
     ) -> tuple[str, ast.Name | None]:
-        """A CSV file with its rows and columns in any order, and the `by` clause that it needs, if it does."""
+        """A CSV file with rows and columns in random order: its path, and the column of its `by` clause, if any."""
         key_first = self.pick((True, True, False))
         order = self.shuffled(range(len(keys)))
         header = [self._key, *columns] if key_first else [*columns, self._key]
@@ -270,7 +270,7 @@ class Declaring(Drawing):
         )
 
     def _levels(self, name: str, levels: tuple[str, ...], paths: Sequence[tuple[str, ...]]) -> None:
-        """What may be said of a hierarchy: its levels as families, its nodes (unless a name is two) as categories."""
+        """Record what refers to a hierarchy: levels as families, nodes (unless two share a name) as categories."""
         labels = self.vocabulary.labels
         every: dict[str, set[tuple[int, ...]]] = {}
         for depth in range(1 + max(len(levels), *(len(p) + 1 for p in paths))):
@@ -316,7 +316,7 @@ class Declaring(Drawing):
         self.vocabulary.family_metrics.append(reference(name))
 
     def _matrix(self, name: str, keys: Sequence[str]) -> ast.File:
-        """A file of distances between the keys; where two are called the same, only their order tells them apart."""
+        """A file of distances between the keys; keys with equal names are told apart by their order alone."""
         many = len(keys)
         matrix = np.zeros((many, many))
         apart = many * (many - 1) // 2
@@ -355,7 +355,7 @@ class Declaring(Drawing):
         self.declarations.append(ast.Param(named(name), _signed(value), low, high, span=NOWHERE))
         self.vocabulary.params.append((reference(name), value))
 
-    # Numbers that come with each row
+    # Inputs of rows
 
     def _input(self, number: int) -> None:
         name, (low, high) = self._own_name(f"r{number}"), self.pick(_RANGES)
@@ -380,7 +380,7 @@ class Declaring(Drawing):
         return name
 
     def _own_name(self, name: str) -> str:
-        """One that no label has: an input may not be called as a label."""
+        """A name that no label has, since an input may not share a name with a label."""
         while name in self.vocabulary.labels:
             name += "_"
         return name
@@ -395,7 +395,7 @@ def _signed(value: float) -> ast.Signed:
 
 
 def _nested(labels: Sequence[str], paths: Sequence[tuple[str, ...]], above: tuple[str, ...]) -> object:
-    """A hierarchy in JSON: an object where all children are inner nodes, else an array of labels and objects."""
+    """A hierarchy in JSON: an object if all children are inner nodes, else an array of labels and an object."""
     d = len(above)
     leaves = [labels[y] for y, p in enumerate(paths) if p == above]
     inner = dict.fromkeys(p[d] for p in paths if len(p) > d and p[:d] == above)

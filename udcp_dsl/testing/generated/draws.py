@@ -1,4 +1,4 @@
-"""Draws from strategies that are made once: a spec takes hundreds, and making them was most of what it took."""
+"""Draws from cached strategies: a spec needs hundreds, and making them would take most of the time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COIN = st.booleans()
 
 
 class Drawing:
-    """What a spec is made of is drawn by these."""
+    """The draws that a spec is made of."""
 
     def __init__(self, draw: st.DrawFn) -> None:
         self.draw = draw
@@ -30,11 +30,11 @@ class Drawing:
         return options[self.draw(_places(len(options), words))]
 
     def several(self, of: st.SearchStrategy[T], least: int, most: int, *, unique: bool = False) -> list[T]:
-        """That many of a strategy that lasts."""
+        """`least` to `most` draws of a strategy, which must be a lasting object, as lists of it are cached."""
         return self.draw(_lists(of, least, most, unique))
 
     def some(self, below: int) -> list[int]:
-        """One or more of the numbers from 0, rising."""
+        """One or more of the numbers from 0 to `below` - 1, in ascending order."""
         return sorted(self.draw(_subsets(below)))
 
     def shuffled(self, options: Sequence[T]) -> list[T]:
@@ -48,7 +48,7 @@ def _numbers(least: int, most: int) -> st.SearchStrategy[int]:
 
 @lru_cache(maxsize=1000)
 def _places(many: int, words: tuple[Any, ...] | None) -> st.SearchStrategy[int]:
-    """By the words hypothesis knows draws of one kind, which it puts in place of one another."""
+    """With `words`, hypothesis recognises draws of one kind and can replace one by another."""
     return st.sampled_from(range(many)) if words is None else st.sampled_from(words).map(words.index)
 
 

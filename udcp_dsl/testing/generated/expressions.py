@@ -1,6 +1,6 @@
 """Random well-typed expressions: numbers, indicators, functions of one count, functions of the set.
 
-Tables of functions of a count are computed along, so that none is ever infinite or undefined, and every value has a
+A function of a count carries a table of its values, so that none is ever infinite or undefined. Every value has a
 bound, so that sums in another order agree far within the tolerance of a comparison.
 """
 
@@ -29,7 +29,7 @@ _COMPARISONS = (">=", ">", "<=", "<", "==")
 
 @dataclass(frozen=True, eq=False)
 class Typed:
-    """An expression with what its type allows; `table` holds a number, or the values of a function of `count`."""
+    """An expression with its type; `table` holds the value of a number, or the values of a function of `count`."""
 
     expr: ast.Expr
     bound: float
@@ -43,7 +43,7 @@ class Typed:
 
 
 class Expressing:
-    """Draws expressions over what a spec declares; `define` adds lets and losses to it."""
+    """Draws expressions over the declarations of a spec; `define` adds lets and losses to these."""
 
     def __init__(self, declaring: Declaring) -> None:
         self.declaring = declaring
@@ -181,10 +181,10 @@ class Expressing:
         operands = self.declaring.shuffled([first, *rest])
         return self._sum(operands) if how == "sum" else self._extremum(how, operands)
 
-    # Numbers that come with each row, and what they make
+    # Inputs of rows, and expressions that read them
 
     def _by_row(self, count: ast.Call | None = None) -> tuple[str, ...]:
-        """What else may be picked where the spec has inputs, and not only functions of a count are wanted."""
+        """Further choices, if the spec has inputs and the expression need not be a function of one count."""
         return ("row", "row") if self.vocabulary.inputs and count is None else ()
 
     def row_number(self, depth: int) -> Typed:
@@ -207,7 +207,7 @@ class Expressing:
         return self._comparison(*self.declaring.shuffled([self.row_number(depth), other(depth)]))
 
     def with_row_number(self, operand: Typed) -> Typed:
-        """A function of the set that reads the row: scaled, gated, compared, chosen, or with a summand."""
+        """The operand made to read inputs: scaled, gated, compared, chosen, or with a further operand."""
         how = self.pick(("scale", "scale", "gate", "if", "compare", "sum", "max", "min"))
         if how == "gate":
             return self._gate(operand, [self.row_indicator(1)])
@@ -239,7 +239,7 @@ class Expressing:
         return Typed(call, max(map(abs, atom.interval)), atom.indicator)
 
     def _count_call(self) -> ast.Call:
-        """A count, as often as not one that a let is a function of already."""
+        """A count; half of the time one of which an earlier definition is a function, if there is any."""
         known = [x.count for x in self.defined if x.count is not None]
         if known and self.coin():
             return self.pick(known)
@@ -248,7 +248,7 @@ class Expressing:
     def _atom(self, forms: Sequence[Form]) -> Typed:
         return self._called(self.calling.call(self.pick(forms)))
 
-    # Operators; one that would leave the finite or the bounded gives back its operand
+    # Operators; if the result would not be finite and bounded, they return an operand instead
 
     def _sum(self, operands: Sequence[Typed]) -> Typed:
         signs = [1, *(self.pick((1, -1)) for _ in operands[1:])]
@@ -267,7 +267,7 @@ class Expressing:
         return _folded(ast.Negative(operand.expr, span=NOWHERE), [operand], lambda x: -x, operand.bound)
 
     def _ratio(self, operands: Sequence[Typed]) -> Typed:
-        """A product or a quotient of two, of which at most one is more than a number or a function of one count."""
+        """A product or a quotient of two, at most one of which is neither a number nor a function of one count."""
         first, second = operands
         divide = second.table is not None and bool(np.all(second.table != 0)) and self.coin()
         operator = "/" if divide else "*"
@@ -340,7 +340,7 @@ def _number(expr: ast.Expr, value: float) -> Typed:
 def _folded(
     expr: ast.Expr, operands: Sequence[Typed], f: Callable[..., Any], bound: float, *, indicator: bool = False
 ) -> Typed:
-    """The type of an operator's result: numbers give a number, functions of one count (and numbers) one of it."""
+    """An operator's result and its type: numbers give a number, functions of one count (and numbers) one of it."""
     counts = {id(x.count): x.count for x in operands if x.count is not None}
     if any(x.table is None for x in operands) or len(counts) > 1:
         return Typed(expr, bound, indicator)

@@ -46,7 +46,7 @@ class GeneratedSpec:
         printer.text(repr(self))
 
     def __repr__(self) -> str:
-        """The text as it would stand in a file, and what it reads."""
+        """The text as in a file, and the files that it reads."""
         parts = [f"text:\n{self.text}"]
         parts += [f"{path}: {data!r}" for path, data in self.files.items()]
         parts += [] if self.labels is None else [f"labels: {list(self.labels)!r}"]
@@ -111,7 +111,7 @@ def specs(
     declaring = Declaring(draw, max_labels, inputs)
     expressing = Expressing(declaring)
     definitions: list[ast.Declaration] = []
-    # Simple ones first, to which examples shrink; deep ones more often.
+    # Shallow depths first, as examples shrink towards them; the largest depth more often.
     depths = (*range(1, max_depth + 1), max_depth, max_depth)
     for i in range(1, 1 + declaring.number(0, max_lets)):
         kind = declaring.pick((expressing.indicator, expressing.of_count, expressing.anything))
@@ -125,7 +125,7 @@ def specs(
         definitions.append(ast.LossDecl(named(f"l{i}"), body.expr, span=NOWHERE))
         expressing.define(reference(f"l{i}"), body)
     if declaring.number(0, 3) == 3:
-        # It names the set, as no constant may be limited, and holds on every set: others may lie below all values.
+        # It reads the set, as no constant may be limited, and holds on every set: other bounds may be below all values.
         limited = ast.Sum(((1, ast.Call("size", None, span=NOWHERE)), (1, body.expr)), span=NOWHERE)
         bound = ast.Number(1e15, span=NOWHERE)
         held = ast.Comparison("<=", limited, bound, span=NOWHERE)

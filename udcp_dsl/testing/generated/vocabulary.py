@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from udcp_dsl.diagnostics import Source, Span
 from udcp_dsl.language import ast
 
-# Generated trees stand nowhere: their text is made from them, not they from a text.
+# Generated trees have no position in a text: the text is made from them.
 NOWHERE = Span(Source("<generated>", ""), 0, 0)
 
 
@@ -25,7 +25,7 @@ def indexed(kind: str, argument: str) -> ast.Indexed:
 
 @dataclass
 class Vocabulary:
-    """Filled while declarations are drawn."""
+    """References to the declarations of a spec, filled while these are drawn."""
 
     labels: tuple[str, ...]
     categories: list[ast.Ref] = field(default_factory=list)
@@ -37,4 +37,4 @@ class Vocabulary:
     hierarchies: list[ast.Ref] = field(default_factory=list)
     actions: list[ast.Ref] = field(default_factory=list)
     params: list[tuple[ast.Ref, float]] = field(default_factory=list)
-    inputs: list[tuple[ast.Ref, float]] = field(default_factory=list)  # numbers per row, how large they can be
+    inputs: list[tuple[ast.Ref, float]] = field(default_factory=list)  # numbers per row, with their upper ends

@@ -1,4 +1,4 @@
-"""Parameters from comparisons: the values that agree with "this set costs more than that one"."""
+"""Fit parameters to comparisons such as "this set costs more than that one"."""
 
 from udcp_dsl.validation.fitting.fit import contradictions, fit_params
 from udcp_dsl.validation.fitting.result import Fit, FittedCase, FittedParam

@@ -2,7 +2,7 @@
 
 Sums and negatives of affine expressions are affine; so are products with at most one factor that depends on a
 parameter, quotients by what depends on none, and `if` whose condition depends on none. Anything else that depends on a
-parameter (min, max, powers, comparisons) is taken for not affine.
+parameter (min, max, powers, comparisons) counts as not affine.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from udcp_dsl.loss import Loss
 
 
 class Dependence(IntEnum):
-    """How an expression depends on the parameters, on each set."""
+    """How the value of an expression on a set depends on the parameters."""
 
     NONE = 0
     AFFINE = 1
@@ -23,7 +23,7 @@ class Dependence(IntEnum):
 
 
 def params_read(loss: Loss) -> frozenset[str]:
-    """The parameters that the loss reads, by way of lets and other losses too."""
+    """The parameters that the loss reads, directly or through lets and other losses."""
     definitions = {x.name.text: x.body for x in loss.spec.declarations if isinstance(x, ast.Let | ast.LossDecl)}
     seen, waiting = {loss.name}, [definitions[loss.name]]
     while waiting:
@@ -36,7 +36,7 @@ def params_read(loss: Loss) -> frozenset[str]:
 
 
 def not_affine(loss: Loss, params: Collection[str]) -> ast.Expr | None:
-    """The smallest part of the loss that is not known to be affine in these parameters; None where all of it is.
+    """The smallest part of the loss that is not known to be affine in these parameters; None if the loss is affine.
 
     >>> import udcp_dsl as udcp
     >>> loss = udcp.loads("labels {a, b}  param k = 1 in [0, 9]  loss l = k * size + min(size, k)")
@@ -46,7 +46,7 @@ def not_affine(loss: Loss, params: Collection[str]) -> ast.Expr | None:
     definitions = {x.name.text: x.body for x in loss.spec.declarations if isinstance(x, ast.Let | ast.LossDecl)}
     known: dict[int, Dependence] = {}
     stack = [definitions[loss.name]]
-    while stack:  # no recursion: lets may make a chain of any length
+    while stack:  # no recursion: a chain of lets can have any length
         expr = stack[-1]
         named = expr.head.text if isinstance(expr, ast.Ref) else None
         parts = [definitions[named]] if named in definitions else [*ast.children(expr)]

@@ -1,7 +1,7 @@
-"""Cases that compare costs, as rows over the parameters: of "A costs more than B", what L(A) and L(B) are.
+"""Cases that compare costs, as functions of the parameters: L(A) and L(B) for each "A costs more than B".
 
-Where the loss is affine, L(S; x) = k + c . x for each set, and k and c are read off at the corners of the ranges, which
-is exact up to rounding: that it is affine was decided before, from the syntax tree.
+If the loss is affine, as the syntax tree tells, then L(S; x) = k + c . x for each set; k and c follow, exact up to
+rounding, from the costs at corners of the ranges.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Ranges: TypeAlias = Mapping[str, tuple[float, float]]
 class Comparison:
     """`higher` costs more than `lower` (`>`), at least as much (`>=`), or the same (`==`).
 
-    Either is a set, or a number. `params` are held at values of the case's own, and so are the inputs of its row.
+    Each side is a set or a number. `params` are the values that the case fixes, for parameters and inputs.
     """
 
     case: Case
@@ -43,13 +43,13 @@ class Comparison:
 
     @property
     def place(self) -> str:
-        """Where it is written, if in a file."""
+        """The file and line of the case; empty if it is not from a file."""
         span = self.case.span
         return "" if span is None else f"{span.source.name}:{span.source.position(span.start)[0]}"
 
 
 def fitted_ranges(loss: Loss) -> dict[str, tuple[float, float]]:
-    """The parameters that are fitted: those that the loss reads and that have a range. InputError without any."""
+    """The parameters to fit, those that the loss reads and that have a range. Raises InputError if there are none."""
     read = params_read(loss)
     declared = [x for x in loss.spec.declarations if isinstance(x, ast.Param) and x.name.text in read]
     if not declared:
@@ -64,7 +64,7 @@ def fitted_ranges(loss: Loss) -> dict[str, tuple[float, float]]:
 
 
 def comparisons_of(loss: Loss, cases: Sequence[Case], ranges: Ranges) -> tuple[Comparison, ...]:
-    """The cases of the loss that compare costs; InputError for none, and for a label that there is not."""
+    """The cases of the loss that compare costs. Raises InputError if there are none or a label is unknown."""
     found = [_comparison(loss, case) for case in cases if isinstance(case.claim, CostCase)]
     if not found:
         raise InputError(
@@ -98,14 +98,14 @@ def _named(case: Case) -> str:
 
 @dataclass(frozen=True)
 class AffineCosts:
-    """L(S; x) = constant + slopes . x of some sets, x in the order of the ranges."""
+    """The costs of some sets, L(S; x) = constant + slopes . x, with x in the order of the ranges."""
 
     constant: Floats
     slopes: Floats
 
     @classmethod
     def of(cls, loss: Loss, masks: Bools, ranges: Ranges, params: Mapping[str, float] | None = None) -> AffineCosts:
-        """For sets (n, K), with further parameters, and inputs, held where `params` says."""
+        """The costs of sets (n, K); `params` fixes the values of some parameters and of inputs."""
         held = dict(params or {})
         free = {name: ends for name, ends in ranges.items() if name not in held}
         corner = {**held, **{name: low for name, (low, _) in free.items()}}
@@ -124,7 +124,7 @@ class AffineCosts:
 
 
 def both_sides(loss: Loss, comparisons: Sequence[Comparison], ranges: Ranges) -> tuple[AffineCosts, AffineCosts]:
-    """L of the higher and of the lower side of each comparison, where the loss is affine."""
+    """The costs of the higher and of the lower side of each comparison, for an affine loss."""
     sides = []
     for side in ("higher", "lower"):
         constant, slopes = np.zeros(len(comparisons)), np.zeros((len(comparisons), len(ranges)))

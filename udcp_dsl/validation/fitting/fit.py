@@ -1,4 +1,4 @@
-"""`fit_params`: the parameters of a loss from comparisons of sets."""
+"""`fit_params`: fit the parameters of a loss to comparisons of sets."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from udcp_dsl.validation.fitting.suggestions import Suggestion, sampled, suggest
 #: "The first set costs more than the second", and the like; or a case.
 Claim: TypeAlias = Case | tuple[Collection[str], str, Collection[str] | float]
 
-_SAMPLES_SEARCHED = 60  # solutions of a search, by which a comparison is suggested
-_LOSS_OF_MARGIN = 1e-3  # what rounding the values may cost of the margin, relatively
+_SAMPLES_SEARCHED = 60  # solutions of a search that are used to suggest a comparison
+_LOSS_OF_MARGIN = 1e-3  # largest relative loss of margin by rounding the values
 
 
 def fit_params(
@@ -94,7 +94,7 @@ def fit_params(
 
 
 def contradictions(loss: Loss, cases: Sequence[Case]) -> tuple[tuple[Case, ...], ...]:
-    """Groups of cases that no values of the parameters satisfy together; none where that is not known."""
+    """Groups of cases that no values of the parameters satisfy together; empty if none are known."""
     try:
         ranges = fitted_ranges(loss)
         comparisons = comparisons_of(loss, cases_of(loss, cases), ranges)
@@ -149,7 +149,7 @@ def _by_programs(
         return _fit(loss, comparisons, ranges, start, contradictions=groups)
     t = polytope.largest_margin()
     x = polytope.nearest(start, t)
-    while x is None:  # the last step of the bisection is at the edge of what the solver takes for feasible
+    while x is None:  # the bisection ends at the edge of what the solver accepts as feasible
         t *= 1 - 1e-6
         x = polytope.nearest(start, t if t > 1e-12 else 0.0)
     x = _rounded(polytope.score, ranges, x, start)
@@ -166,7 +166,7 @@ def _by_programs(
 
 
 def _rounded(score: Callable[[Floats], float], ranges: Ranges, x: Floats, start: Floats) -> Floats:
-    """Values with few digits that keep every comparison and nearly the smallest margin: the start, if it does."""
+    """Values with few digits that satisfy all comparisons with nearly the same smallest margin; `start`, if it does."""
     least = (1 - _LOSS_OF_MARGIN) * max(score(x), 1e-300)
     if score(start) >= least:
         return start
@@ -225,7 +225,7 @@ def _fit(
     tried: Floats | None = None,
     why: str = "",
 ) -> Fit:
-    """The result at x; without solutions x is where the loss was, and `tried` the best that a search found."""
+    """The result at x. Without solutions, x are the current values and `tried` the best that a search found."""
     values = dict(zip(ranges, x.tolist(), strict=True))
     shown = values if tried is None else dict(zip(ranges, tried.tolist(), strict=True))
     a, b = sides_at(loss, comparisons, shown)

@@ -1,8 +1,8 @@
-"""The parameters that agree with all comparisons: a polytope, and what linear programs say about it.
+"""The parameters that agree with all comparisons: a polytope, explored by linear programs.
 
 The relative margin of "A costs more than B" is t = (L(A) - L(B)) / (|L(A) + L(B)| / 2), at most 2 for costs >= 0. For
-a given t the demand L(A) - L(B) >= t |L(A) + L(B)| / 2 is linear in the parameters, and it only grows with t: so the
-largest t that all strict comparisons reach together is found by bisection. The programs are over u in [0, 1], the place
+a given t, L(A) - L(B) >= t |L(A) + L(B)| / 2 is linear in the parameters and becomes stricter as t grows, so bisection
+finds the largest t that all strict comparisons reach together. The variables of the programs are u in [0, 1], the place
 of each parameter in its range.
 """
 
@@ -18,7 +18,7 @@ from udcp_dsl.expression.domain import Bools, Floats
 from udcp_dsl.validation.fitting.comparisons import AffineCosts, Comparison, Ranges
 
 LARGEST = 2.0
-# A strict comparison is kept at least this far from a tie, in units of the most that parameters can change it.
+# Least distance of a strict comparison from a tie, in units of the largest change by one parameter.
 _GAP = 1e-8
 _STEPS = 30
 _OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -26,7 +26,7 @@ _OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance":
 
 @dataclass(frozen=True)
 class Polytope:
-    """Comparisons over the ranges, where the loss is affine."""
+    """Comparisons over the ranges, for an affine loss."""
 
     comparisons: tuple[Comparison, ...]
     ranges: Ranges
@@ -34,7 +34,7 @@ class Polytope:
     lower: AffineCosts
 
     def _scaled(self, constant: Floats, slopes: Floats) -> tuple[Floats, Floats]:
-        """k + c . x as k' + c' . u."""
+        """Rewrite k + c . x as k' + c' . u."""
         lows, widths = self.lows, self.widths
         return constant + slopes @ lows, slopes * widths
 
@@ -55,9 +55,9 @@ class Polytope:
         return float(comparison_scores(self.comparisons, self.higher.at(x), self.lower.at(x)).min())
 
     def rows(self, t: float | None, kept: Sequence[int] | None = None) -> tuple[Floats, Floats, Floats, Floats]:
-        """A_ub u <= b_ub and A_eq u = b_eq: what the comparisons `kept` (all) demand at margin t.
+        """Constraints A_ub u <= b_ub and A_eq u = b_eq of the comparisons `kept` (default: all) at margin t.
 
-        At margin None strict comparisons may be ties: the closure of all solutions.
+        With t None, strict comparisons may be ties: the closure of the set of solutions.
         """
         index = np.arange(len(self.comparisons)) if kept is None else np.asarray(kept, dtype=int)
         a, b = self.higher, self.lower
@@ -66,7 +66,7 @@ class Polytope:
         strict, equal = self.strict[index], np.array([self.comparisons[i].sign == "==" for i in index], dtype=bool)
         size = np.abs(c).max(axis=1, initial=0.0)
         unit = np.where(size > 0, size, 1.0)
-        # Without a parameter there is nothing but rounding to be wrong.
+        # A comparison that no parameter affects is off by rounding only, or wrong.
         slack = np.where(size > 0, 0.0, 1e-9 * np.maximum(1.0, np.abs(k_sum)))
         gap = np.where(size > 0, _GAP * unit, slack)
         above = np.where(strict & (t is not None), gap, -slack)
@@ -79,7 +79,7 @@ class Polytope:
             )
         A_ub = np.concatenate([-part / scale[:, None] for _, part, scale in least])
         b_ub = np.concatenate([part / scale for part, _, scale in least])
-        fixed = equal & (size == 0)  # two constants: the same or not, which needs no program
+        fixed = equal & (size == 0)  # two constants: equal or not, without a program
         wrong = fixed & (np.abs(k) > slack)
         if wrong.any():
             A_ub, b_ub = np.vstack([A_ub, np.zeros((1, len(self.ranges)))]), np.append(b_ub, -1.0)
@@ -87,7 +87,7 @@ class Polytope:
         return A_ub, b_ub, c[of_params] / unit[of_params, None], -k[of_params] / unit[of_params]
 
     def solve(self, objective: Floats, t: float | None = 0.0, kept: Sequence[int] | None = None) -> Floats | None:
-        """u that minimises the objective; None where nothing satisfies the comparisons."""
+        """The u that minimises the objective; None if nothing satisfies the comparisons."""
         A_ub, b_ub, A_eq, b_eq = self.rows(t, kept)
         return minimised(objective, A_ub, b_ub, A_eq, b_eq, [(0.0, 1.0)] * len(self.ranges))
 
@@ -95,11 +95,11 @@ class Polytope:
         return self.solve(np.zeros(len(self.ranges)), t, kept) is not None
 
     def x(self, u: Floats) -> Floats:
-        """The values of the parameters at a place in their ranges."""
+        """The values of the parameters at the places u in their ranges."""
         return self.lows + self.widths * np.clip(u, 0.0, 1.0)
 
     def largest_margin(self) -> float:
-        """The largest t that all strict comparisons reach together; the comparisons are known to be feasible."""
+        """The largest t that all strict comparisons reach together; the comparisons must be feasible."""
         if not self.strict.any():
             return 0.0
         low, high = 0.0, LARGEST
@@ -111,7 +111,7 @@ class Polytope:
         return low
 
     def nearest(self, x: Floats, t: float) -> Floats | None:
-        """The values at margin t that are nearest x: least sum of differences, in units of the ranges."""
+        """The values at margin t nearest to x, by the sum of differences in units of the ranges; None if infeasible."""
         d = len(self.ranges)
         at = (x - self.lows) / self.widths
         A_ub, b_ub, A_eq, b_eq = self.rows(t)
@@ -129,7 +129,7 @@ class Polytope:
 
     @cached_property
     def extremes(self) -> Floats:
-        """For each parameter a solution in which it is least and one in which it is largest, as u (2 d, d)."""
+        """For each parameter, a solution that minimises it and one that maximises it, as u (2 d, d)."""
         found = []
         for row in np.eye(len(self.ranges)):
             for sign in (1.0, -1.0):
@@ -139,17 +139,16 @@ class Polytope:
         return np.stack(found)
 
     def solution_ranges(self) -> dict[str, tuple[float, float]]:
-        """How far each parameter is determined: its least and its largest value over all solutions."""
+        """The smallest and the largest value of each parameter over all solutions."""
         u = self.extremes
         return {
             name: (float(self.x(u[2 * i])[i]), float(self.x(u[2 * i + 1])[i])) for i, name in enumerate(self.ranges)
         }
 
     def contradictions(self, most: int = 5) -> list[list[int]]:
-        """Groups of comparisons that cannot hold together, though they would without any one of them.
+        """At most `most` minimal groups of comparisons that cannot hold together: each group could without any member.
 
-        By a deletion filter: what can be left out while the rest still contradicts itself is left out. The groups are
-        disjoint; at most so many are looked for.
+        A deletion filter removes a comparison if the rest still contradicts itself. The groups are disjoint.
         """
         groups: list[list[int]] = []
         left = list(range(len(self.comparisons)))
@@ -165,7 +164,7 @@ class Polytope:
 
 
 def relative_margins(a: Floats, b: Floats) -> Floats:
-    """(a - b) / (|a + b| / 2), 0 where both are 0, at most 2 in size."""
+    """(a - b) / (|a + b| / 2), clipped to [-2, 2]; 0 if a = b."""
     middle = np.abs(a + b) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.where(a == b, 0.0, (a - b) / middle)
@@ -173,7 +172,7 @@ def relative_margins(a: Floats, b: Floats) -> Floats:
 
 
 def comparison_scores(comparisons: Sequence[Comparison], a: Floats, b: Floats) -> Floats:
-    """Above 0 where a comparison holds: a strict one by its margin, others without one by infinity."""
+    """Scores that are above 0 if a comparison holds: the margin for a strict one, infinity for others."""
     margin = relative_margins(a, b)
     near = np.abs(a - b) <= 1e-9 * np.maximum(1.0, np.abs(b))
     signs = np.array([x.sign for x in comparisons])
@@ -191,7 +190,7 @@ def minimised(
     b_eq: Floats,
     bounds: Sequence[tuple[float, float | None]],
 ) -> Floats | None:
-    """The minimum of a linear program by HiGHS; None where it is infeasible."""
+    """A minimiser of a linear program, by HiGHS; None if it is infeasible."""
     from scipy.optimize import linprog  # slow to import
 
     found = linprog(objective, A_ub, b_ub, A_eq, b_eq, bounds, method="highs", options=_OPTIONS)

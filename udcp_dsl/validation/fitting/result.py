@@ -1,4 +1,4 @@
-"""What a fit found, and how it is shown."""
+"""The result of a fit, and how it is shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from udcp_dsl.validation.fitting.suggestions import Suggestion
 
 @dataclass(frozen=True)
 class FittedParam:
-    """One parameter: its value in the spec, its fitted value, its range, and what of it is left over all solutions."""
+    """One parameter: its value in the spec, its fitted value, its declared range, and its range over all solutions."""
 
     name: str
     before: float
@@ -26,7 +26,7 @@ class FittedParam:
 
     @property
     def determined(self) -> float | None:
-        """The share of the range that solutions still have: 0 is determined, 1 is left open."""
+        """The share of the declared range that solutions still cover: 0 is determined, 1 is open."""
         if self.solutions is None:
             return None
         return (self.solutions[1] - self.solutions[0]) / (self.range[1] - self.range[0])
@@ -34,9 +34,9 @@ class FittedParam:
 
 @dataclass(frozen=True)
 class FittedCase:
-    """One comparison: what its sides cost with the fitted values, the higher one first, and its relative margin.
+    """One comparison: the costs of its sides at the fitted values, the higher one first, and its relative margin.
 
-    `margin` is None for `>=` and `==`, which ask for none.
+    `margin` is None for `>=` and `==`, which require none.
     """
 
     name: str
@@ -216,7 +216,7 @@ _PARAMS = (
 
 
 def check_text(fit: Fit, text: str) -> None:
-    """That a text declares the fitted values; an error of ours if not, before anything is written."""
+    """Assert that a text declares the fitted values, before it is written."""
     from udcp_dsl.diagnostics import Source
 
     spec, faults = parse(Source(fit.loss.source.name, text))

@@ -1,7 +1,7 @@
-"""Parameters by a bounded search, where the loss is not affine in them.
+"""Fit parameters by a bounded search, if the loss is not affine in them.
 
-First points spread over the ranges, then steps from the best of them that become shorter. What it finds holds, as every
-point is tried; that it finds nothing proves nothing, and ranges are those of the points found.
+It tries points spread over the ranges, then ever shorter steps from the best point. A solution that it finds is valid,
+since every point is evaluated; finding none proves nothing, and the ranges cover only the points found.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from udcp_dsl.validation.fitting.comparisons import Comparison, Ranges
 from udcp_dsl.validation.fitting.polytope import comparison_scores
 
 _SPREAD, _STEPS = 250, 250
-_SHORTEST = 1e-4  # the last steps, in units of the ranges
+_SHORTEST = 1e-4  # size of the last steps, in units of the ranges
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Searched:
 def searched(
     loss: Loss, comparisons: Sequence[Comparison], ranges: Ranges, start: Floats, rng: np.random.Generator
 ) -> Searched:
-    """Look for the largest smallest margin; among equals the point nearest the start."""
+    """Maximise the smallest margin; of equally good points, take the one nearest to the start."""
     lows, highs = (np.array(ends) for ends in zip(*ranges.values(), strict=True))
     widths = highs - lows
     points: list[Floats] = []
@@ -63,7 +63,7 @@ def searched(
 
 
 def sides_at(loss: Loss, comparisons: Sequence[Comparison], params: dict[str, float]) -> tuple[Floats, Floats]:
-    """What the higher and the lower side of each comparison cost with these parameters."""
+    """The costs of the higher and of the lower side of each comparison at these parameters."""
     made: dict[tuple[tuple[str, float], ...], Loss] = {}
 
     def cost(x: Comparison, side: object) -> float:

@@ -1,7 +1,8 @@
-"""Which comparison would tell most: two sets whose order splits the solutions that are left.
+"""The most informative next comparison: two sets whose order splits the remaining solutions.
 
-Solutions are sampled (by hit-and-run where they are a polytope). An answer to "which of A and B costs more?" keeps some
-of them; the pair is asked whose answer explains most of the variance of the parameters, in units of their ranges.
+Solutions are sampled (by hit-and-run if they form a polytope). An answer to "which of A and B costs more?" keeps some
+of them; the suggested pair is the one whose answer explains most of the variance of the parameters, in units of their
+ranges.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from udcp_dsl.validation.fitting.polytope import Polytope
 
 _SETS, _PAIRS, _SAMPLES = 300, 3000, 400
 _LARGEST_SET = 4
-_NEAR = 1e-9  # costs this near are equal, as in a comparison
+_NEAR = 1e-9  # costs this close are equal, as in a comparison
 _ALL_SINGLES = 60
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """Two sets that are worth comparing; `share` is that of the solutions in which the first costs more.
+    """Two sets that are worth comparing; `share` is the share of solutions in which the first costs more.
 
-    `inputs` are those of the row for which to compare them, in the middle of their ranges, where the loss reads some.
+    `inputs` are the inputs of the row to compare them for, in the middle of their ranges, if the loss reads any.
     """
 
     first: tuple[str, ...]
@@ -42,14 +43,14 @@ class Suggestion:
 
 
 def suggested_inputs(loss: Loss) -> dict[str, float] | None:
-    """The row for which sets are suggested; None where an input is a list of costs, which no case can give."""
+    """The inputs of the row to compare sets for; None if an input is a list of costs, which no case can give."""
     if any(x.width is not None for x in loss.inputs.values()):
         return None
     return {name: float(x.example) for name, x in loss.inputs.items()}
 
 
 def sampled(polytope: Polytope, rng: np.random.Generator, count: int = _SAMPLES) -> Floats:
-    """Solutions (count, d), by hit-and-run from the middle of the extreme ones, along what these span."""
+    """Sample solutions (count, d) by hit-and-run from the mean of the extreme ones, within their span."""
     A, b, _, _ = polytope.rows(None)
     d = len(polytope.ranges)
     A, b = np.vstack([A, np.eye(d), -np.eye(d)]), np.concatenate([b, np.ones(d), np.zeros(d)])
@@ -70,7 +71,7 @@ def sampled(polytope: Polytope, rng: np.random.Generator, count: int = _SAMPLES)
 
 
 def candidate_sets(loss: Loss, rng: np.random.Generator) -> Bools:
-    """Small sets to be compared: single labels, and some of two to four."""
+    """Small sets to compare: single labels, and some sets of two to four."""
     singles = rng.permutation(loss.K)[:_ALL_SINGLES]
     masks = np.zeros((len(singles) + _SETS, loss.K), dtype=bool)
     masks[np.arange(len(singles)), singles] = True
@@ -87,16 +88,16 @@ def suggested(
     widths: Floats,
     rng: np.random.Generator,
 ) -> Suggestion | None:
-    """The pair that tells most; None where the solutions order all candidates alike.
+    """The most informative pair; None if all solutions order all candidates alike.
 
-    `costs` gives for sets (n, K) what each costs in each solution, (n, m).
+    `costs` maps sets (n, K) to their costs in each solution, (n, m).
     """
     masks = candidate_sets(loss, rng)
     paid = costs(masks)
     pairs = rng.integers(len(masks), size=(_PAIRS, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     difference = paid[pairs[:, 0]] - paid[pairs[:, 1]]
-    difference[np.abs(difference) <= _NEAR * np.maximum(1.0, np.abs(paid[pairs[:, 1]]))] = 0.0  # ties, but for rounding
+    difference[np.abs(difference) <= _NEAR * np.maximum(1.0, np.abs(paid[pairs[:, 1]]))] = 0.0  # ties up to rounding
     dearer = (difference > 0).astype(np.float64)
     share = dearer.mean(axis=1)
     open_pairs = (difference > 0).any(axis=1) & (difference < 0).any(axis=1)
