@@ -100,7 +100,7 @@ class Balls:
         self._tree, self._metric = tree_of(metric), metric
 
     def cheapest(self, p: Floats, t: float, inside: Masks) -> Masks:
-        """The heaviest labels of the smallest ball that has the mass and as many labels of `inside` as there are."""
+        """The heaviest labels of the smallest ball that has the mass and holds all of `inside`."""
         wanted = int(inside.sum())
         if wanted < 2:
             one = np.zeros(len(p), dtype=bool)
