@@ -284,7 +284,7 @@ class Price(AnchoredOracle):
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
         anchors, gaps = self._row_anchors(P), np.zeros(len(P))
-        if tau.shape[1] == 1:  # else by class
+        if tau.shape[1] == 1:  # else one threshold per class
             if isinstance(self._prices, SearchPrices):
                 return self._told(self._prices.sets(P, tau[:, 0], anchors, gaps), gaps)
             if anchors is None and isinstance(self._prices, Quick):

@@ -33,7 +33,7 @@ _LANES = 32
 
 
 class Problem(NamedTuple):
-    """What is the same for every row."""
+    """The data that all rows share."""
 
     cost: Growing
     lists: Lists

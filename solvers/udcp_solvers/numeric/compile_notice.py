@@ -28,7 +28,7 @@ def announce_compilation() -> None:
 
     events: Any = event
 
-    class Listener(events.Listener):  # type: ignore[misc]  # numba is typed in part
+    class Listener(events.Listener):  # type: ignore[misc]  # numba is only partly typed
         """Starts a timer when a compilation begins (the outermost, if they are nested) and cancels it at the end."""
 
         def __init__(self) -> None:

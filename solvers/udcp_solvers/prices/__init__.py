@@ -18,6 +18,6 @@ Terms of this package
   and middle see `regions`.
 - shared: values of all balls come from common sums, not from a loop over the labels of each ball.
 - lean: the decision for a label or category too near its price to tell, 1 in, -1 out; sure: there was none.
-- near, little, slack: tolerances; values that are closer are compared exactly, smaller sums are computed anew.
+- near, slack: tolerances within which values are compared exactly; little: sums below this are computed directly.
 - until: the price up to which only the regions listed with a set matter; beyond it, regions are valued again.
 """

@@ -70,7 +70,7 @@ class Traced(NamedTuple):
 
 
 class CutPrices:
-    """The prices of one loss, by row."""
+    """Computes the prices of the labels of each row under one loss."""
 
     def __init__(self, cut: Cut) -> None:
         K = len(cut.costs)

@@ -85,7 +85,7 @@ class Cells:
 
 
 class Enumeration:
-    """The prices of one loss, by row."""
+    """Computes the prices of the labels of each row under one loss."""
 
     def __init__(self, loss: Loss) -> None:
         sets = np.arange(1 << loss.K, dtype=np.int64)

@@ -130,7 +130,7 @@ Room = tuple[Floats, Floats, Floats]
 
 
 class LaminarPrices:
-    """The prices of one loss, by row."""
+    """Computes the prices of the labels of each row under one loss."""
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest

@@ -30,7 +30,7 @@ class Graph(NamedTuple):
 
 @jit
 def graph_of(nodes: int, arcs: int) -> Graph:
-    """Arrays for a graph with at most so many nodes and arcs; an arc and its reverse count once."""
+    """Arrays for a graph of at most this size; an arc and its reverse count as one of `arcs`."""
     return Graph(
         many=np.zeros(2, np.int64),
         first=np.empty(nodes, np.int64),

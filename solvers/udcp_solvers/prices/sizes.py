@@ -62,7 +62,7 @@ class Traced(NamedTuple):
 
 
 class SizePrices:
-    """The prices of one loss, by row."""
+    """Computes the prices of the labels of each row under one loss."""
 
     def __init__(self, table: Floats, costs: Floats) -> None:
         self._equal = bool((costs == costs[0]).all())

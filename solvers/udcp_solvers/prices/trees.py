@@ -95,7 +95,7 @@ class Traced(NamedTuple):
 
 
 class TreePrices:
-    """The prices of one loss, by row."""
+    """Computes the prices of the labels of each row under one loss."""
 
     def __init__(self, weight: float, metric: TreeMetric, forest: Forest) -> None:
         tree = tree_of(metric)

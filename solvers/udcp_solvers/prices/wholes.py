@@ -52,7 +52,7 @@ class Closable(NamedTuple):
 
 
 class WholePrices:
-    """The prices of one loss, by row."""
+    """Computes the prices of the labels of each row under one loss."""
 
     def __init__(self, form: Additive, gains: dict[bytes, Weighted], forest: Forest) -> None:
         many = len(forest.weight)

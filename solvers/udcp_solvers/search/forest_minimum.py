@@ -164,8 +164,8 @@ def changes(ints: Ints, node: Node, t: float, cap: float, T: Workspace) -> None:
 
 @jit
 def fix_labels(ints: Ints, node: Node, room: float, T: Workspace) -> bool:
-    """Fix the free labels and categories whose change would raise the minimum by more than `room`, up to the incumbent;
-    returns whether there is one."""
+    """Fix the free labels and categories whose change would raise the minimum by more than `room`, what it is below the
+    incumbent; returns whether there is one."""
     above, rising = part(ints, ABOVE), part(ints, RISING)
     fixed = 0
     for c in rising:

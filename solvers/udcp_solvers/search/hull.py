@@ -272,7 +272,7 @@ def begin(R: Trace) -> bool:
 
 @jit
 def advance(R: Trace) -> bool:
-    """Take in the answer and ask the next question; False where the row is done.
+    """Take in the answer and ask the next question; False if the row is done.
 
         question     stretch          answer               next question
         (a row)                       no anchor            LEFT_END of PLAIN
@@ -292,7 +292,7 @@ def advance(R: Trace) -> bool:
                      INSIDE                                STILL_BEST; none, if only prices within S* are wanted
                      UP_TO                                 RIGHT_END of BEYOND; BETWEEN S* and that end, if it is known
 
-    Where the next right end is the last, the set that has all mass, LAST_END takes the place of RIGHT_END, and LEFT_END
+    If the next right end is the last, the set that has all mass, LAST_END takes the place of RIGHT_END, and LEFT_END
     of UP_TO that of STILL_BEST.
     """
     asked, stretch, ended = R.state.asked, R.state.stretch, False

@@ -40,14 +40,14 @@ CATEGORY = np.dtype([
 ], align=True)  # fmt: skip
 
 QUANTITY_RECORD = np.dtype([
-    ("low", "f8"), ("high", "f8"),  # ends in the node at hand
+    ("low", "f8"), ("high", "f8"),  # ends in the present node
     ("root", "f8"),  # the value without open labels
-    ("point", "f8"),  # the value on the set at hand
+    ("point", "f8"),  # the value on the present set
 ])  # fmt: skip
 OPERATION = np.dtype([
-    ("low", "f8"), ("high", "f8"),  # ends in the node at hand
+    ("low", "f8"), ("high", "f8"),  # ends in the present node
     ("factor", "f8"),  # with which the minorant reached it, or 0
-    ("point", "f8"),  # the value on the set at hand
+    ("point", "f8"),  # the value on the present set
 ])  # fmt: skip
 # An operation that the walk down the loss has yet to visit, and its factor.
 PENDING = np.dtype([("operation", "i8"), ("factor", "f8")])
@@ -56,7 +56,7 @@ _SEARCH = [
     ("top", "i8"), ("looked", "i8"),  # nodes on the stack, and nodes looked at
     ("open", "i8"), ("candidates", "i8"),  # numbers of open labels and of candidates
     ("best", "f8"),  # of the incumbent: its cost minus its worth
-    ("ceiling", "f8"),  # the same of all labels at the limit of the loss
+    ("ceiling", "f8"),  # the value of all labels at the limit of the loss
     ("shift", "f8"),  # by how much both rose when labels were dropped
     ("open_bound", "f8"),  # the least bound of a node that the budget left open
     ("slack", "f8"), ("tie_room", "f8"),  # tolerance, and how far above the incumbent nodes are still looked at
