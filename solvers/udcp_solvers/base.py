@@ -1,6 +1,6 @@
-"""`base`: the score of y is minus the mass of y and of all after it, by falling p (APS: the mass before y, less 1).
+"""`base`: labels by falling p; the score of y is minus the mass of y and of all labels after it. For any loss.
 
-For any loss. The option `mass` says what of y itself counts (`shares`).
+This is the score of APS, the mass before y, less 1. The option `mass` decides how much of p(y) counts (`mass_rule`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class MassOracle(ByMass):
-    """Labels by falling p, scored by the mass that remains and lam for each rank beyond `free`."""
+    """Labels by falling p; the score is minus the remaining mass, plus `lam` for each rank beyond `free`."""
 
     _lam: float = 0.0
     _free: int = 0
@@ -36,7 +36,7 @@ class MassOracle(ByMass):
         return mass_score_of(P, self._mass_rule.shares(P), y, self._lam, self._free)
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
-        if tau.shape[1] > 1:  # by class: sets are not prefixes of the order
+        if tau.shape[1] > 1:  # one threshold per class: sets are not prefixes of the order
             return super()._sets(P, tau)
         return mass_sets(P, self._mass_rule.shares(P), tau[:, 0], self._lam, self._free)
 
@@ -45,12 +45,12 @@ class MassOracle(ByMass):
 
 
 def by_sorting(loss: Loss) -> Way:
-    """Falling p and exact sums from the small end: nothing of the loss enters but its number of labels."""
+    """The algorithm of `base` and `raps`; its time depends only on the number of labels."""
     return Way("one sort of each row, stopped early", exact=False, seconds=1e-8 * loss.K * max(1.0, math.log2(loss.K)))
 
 
 class Base(MassOracle):
-    """The baseline that knows no cost. mass: before, through or random; seed: for the draws of random."""
+    """The baseline that ignores the cost. mass: before, through or random; seed: random seed for mass="random"."""
 
     name = "base"
     declaration = Declaration(

@@ -1,15 +1,15 @@
-"""`greedy`: minus the mass of y and of all after it in the greedy order. For any loss.
+"""`greedy`: the score of y is minus the mass of y and of all labels after it in the greedy order. For any loss.
 
-The order starts with the empty set S and adds argmax max(M - L(S + y), 0) / (max(1 - p(y), 0) + eps) over y not in S,
-ties by higher p, then lower index; M is an upper bound of L. What L(S + y) is as a float is said by `Increments`, label
-after label along the order, and the compiled path makes the same additions (`incremental_cost`), so both give the same
-order:
+The order starts from the empty set S and adds the y not in S with the largest max(M - L(S + y), 0) / (max(1 - p(y), 0)
++ eps); ties go to the higher p, then to the lower index. M is an upper bound of L. `Increments` defines L(S + y) as a
+float, adding one label at a time along the order; the compiled path makes the same additions (`incremental_cost`), so
+both paths give the same order:
 
 - steps: compiled; labels that cost the same form lists, and each step looks at every list once;
-- generic: `Increments`, many rows at a time, for everything else.
+- generic: `Increments` on many rows at a time, for all other losses.
 
-None of them takes an old ratio for a bound of a new one, so none needs L to be monotone. The option `mass` says what of
-y itself counts (`shares`).
+Neither path uses an old ratio as a bound on a new one, so L need not be monotone. The option `mass` decides how much of
+p(y) counts (`mass_rule`).
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from udcp_solvers.numeric.remaining import remaining_score_of, remaining_scores,
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
-# Cells in orders that are held at once (32 MiB), and cells on which `Increments` works at once, with several arrays.
+# Cells (rows times labels) per block of orders, 32 MiB; and per block of `Increments`, which needs several arrays.
 _BLOCK, _GENERIC_BLOCK = 1 << 22, 1 << 18
-# With lists of this many labels, looking at each list in compiled code is quicker than at all labels in numpy.
+# If lists have this many labels on average, compiled code on every list is faster than numpy on every label.
 _LONG_LIST = 8
 
-# (P, wanted, floor) -> labels in order (n, K) and how many of them are known. A row may end once label `wanted` (none:
-# -1) is placed, or once what remains is less than `floor` for certain.
+# (P, wanted, floor) -> labels in order (n, K), and how many of them are filled in. A row may stop once label `wanted`
+# (-1 for none) is placed, or once the remaining mass is certainly less than `floor`.
 Orders = Callable[[Probabilities, Indices, Floats], tuple[Indices, Indices]]
 
 
@@ -47,7 +47,7 @@ _DEFAULT_EPS = 1e-6
 
 
 def _way(loss: Loss) -> Way:
-    """The first of `paths`, as the constructor takes it, in words; and the steps of one row."""
+    """The algorithm that the constructor will use (the first of `paths`) and its time per row."""
     K = loss.K
     algorithm, seconds = {
         "steps": ("a bound per group of equal labels at each step", 1e-7 * K + 4e-9 * K**2),
@@ -60,7 +60,7 @@ def _way(loss: Loss) -> Way:
 class Greedy(ByMass):
     """M: an upper bound of the loss (default: the proved one); eps: keeps the ratio finite where p = 1.
 
-    mass, seed: as for `base`. The paper's is mass="through".
+    mass, seed: as for `base`. The paper uses mass="through".
     """
 
     name = "greedy"
@@ -112,7 +112,7 @@ class Greedy(ByMass):
         return out
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
-        if tau.shape[1] > 1:  # by class: sets are not prefixes of the order
+        if tau.shape[1] > 1:  # one threshold per class: sets are not prefixes of the order
             return super()._sets(P, tau)
         out = np.empty(P.shape, dtype=np.bool_)
         for rows in row_blocks(P, _BLOCK):
@@ -131,8 +131,8 @@ class Greedy(ByMass):
 
 
 def paths(loss: Loss, M: float, eps: float) -> dict[str, Orders]:
-    """Every way to the greedy orders of a loss that applies to it, the quickest first; of one with the numbers of many
-    rows, those that take them. All give the same orders."""
+    """The algorithms that apply to a loss, fastest first; all give the same greedy orders. If numbers of the loss
+    differ by row, only those that support this."""
     generic = {} if loss.of_rows else {"generic": _by_increments(loss, M, eps)}
     growing = grow(loss)
     lists = None if growing is None else list_labels(growing)
@@ -157,7 +157,7 @@ def _by_steps(problem: Problem) -> Orders:
 
 
 def _by_increments(loss: Loss, M: float, eps: float) -> Orders:
-    """Orders by `Increments`, a block of rows at a time: the definition, for any loss."""
+    """Greedy orders by `Increments`, one block of rows at a time, for any loss; this defines the order."""
 
     def orders_of(P: Probabilities, wanted: Indices, floor: Floats) -> tuple[Indices, Indices]:
         orders = np.empty(P.shape, np.int64)
@@ -171,7 +171,7 @@ def _by_increments(loss: Loss, M: float, eps: float) -> Orders:
 
 
 def _fill(loss: Loss, M: float, eps: float, p: Floats, wanted: Indices, floor: Floats, orders: Indices) -> int:
-    """Fill the orders of a block of rows until all of them may end; returns how many labels that took."""
+    """Fill the orders of a block of rows until every row may stop; returns how many labels are filled in."""
     n, K = p.shape
     every = np.arange(n)
     growth = loss.increments(n)

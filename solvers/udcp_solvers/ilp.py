@@ -1,9 +1,10 @@
 """`ilp`: sets proved optimal by mixed-integer programming. For any loss that has an exact linear form.
 
-`program="mass"`: the cheapest set that has a mass, at rising masses, each holding the one before. What a set adds is a
-block, and a label's score is minus the mass of its block and of all after it: prediction sets are whole blocks. (By
-mass="through", the paper's, minus the mass after the label, within a block by falling p.) `program="price"`: the score
-of y is the least price mu at which y is in the set that minimises L(S) - mu p(S). See `programs`.
+`program="mass"`: the cheapest sets that reach given masses, each containing the one before. The labels that a set adds
+are a block, and a label's score is minus the mass of its block and of all blocks after it, so prediction sets are whole
+blocks. (With mass="through", as in the paper, the score is minus the mass after the label, within a block by falling
+p.) `program="price"`: the score of y is the lowest price mu at which y is in the set that minimises L(S) - mu p(S). See
+`programs`.
 """
 
 from __future__ import annotations
@@ -38,18 +39,18 @@ if TYPE_CHECKING:
     from udcp_solvers.programs.checkpoint import Checkpoint
     from udcp_solvers.programs.workers import Workers
 
-# Each level halves the mass that may remain, down to 1e-6: whatever a classifier's masses are worth, the threshold that
-# calibration picks lies between two levels, and the set on either side is optimal for a mass that differs by at most a
-# factor of two in what it leaves out. Most rows have the mass of several levels at once and ask far fewer questions.
+# Each level halves the mass left out, down to 1e-6. Whatever a classifier's probabilities are worth, the threshold that
+# calibration finds lies between two levels, and the set on either side is optimal for a mass that differs by at most a
+# factor of two in what it leaves out. Most sets reach several levels at once, so far fewer questions are asked.
 LEVELS = tuple(1 - 0.5**j for j in range(1, 21))
 
-# Labels up to which the size of the linear model is told beforehand.
+# The most labels for which the size of the linear model is reported beforehand.
 _SIZED = 1000
 
 
 @dataclass(frozen=True)
 class _Run:
-    """Where instances are solved and kept: workers or this process; a checkpoint or none."""
+    """Where instances are solved and stored: workers or this process; a checkpoint or none."""
 
     workers: Workers | None = None
     checkpoint: Checkpoint | None = None
@@ -57,9 +58,9 @@ class _Run:
 
 
 def _way(loss: Loss) -> Way | Refusal:
-    """By mass, with the solver that is there; what a row takes in programs is known afterwards alone.
+    """The algorithm of program="mass"; how long integer programs take is not known in advance.
 
-    With very many labels the linear model, which takes seconds, is left to whoever asks for it (`udcp check --ilp`).
+    With very many labels, the linear model, which takes seconds, is built only on request (`udcp check --ilp`).
     """
     try:
         check_linear(loss)
@@ -79,15 +80,15 @@ def _way(loss: Loss) -> Way | Refusal:
 class Ilp(ByMass, SolvingOracle):
     """Sets proved optimal by mixed-integer programming.
 
-    program: mass or price; mass, seed: as for `base`, of program mass alone; solver: auto, a name that PuLP knows, or a
-    solver of PuLP; levels: the masses to reach, rising fractions of the row's total; node_limit: how many nodes of its
-    tree a solver may look at for each question; time_limit: seconds for each instance, which makes answers depend on
-    the machine, unless a checkpoint keeps them; canonical: among sets of equal cost the smallest, then the heaviest,
-    then the first by indices, whatever the solver finds first. workers: processes that solve instances at the same
-    time; checkpoint: a file that keeps finished instances, so that a run that was stopped goes on from there. These two
-    change no answer and are not saved with a predictor.
+    program: mass or price; mass, seed: as for `base`, only for program="mass"; solver: auto, a name that PuLP knows, or
+    a solver object of PuLP; levels: the masses to reach, as rising fractions of the row's total; node_limit: the most
+    nodes of a solver's tree per question; time_limit: seconds per instance, which makes answers depend on the machine,
+    unless a checkpoint keeps them; canonical: among sets of equal cost the smallest, then the heaviest, then the first
+    by indices, whatever the solver finds first. workers: the number of processes that solve instances at the same time;
+    checkpoint: a file that keeps finished instances, from which a stopped run resumes. These two change no answer and
+    are not saved with a predictor.
 
-    With solver="auto" the search of `search` is asked first, and a solver for what it does not finish.
+    With solver="auto", the search of `search` is asked first, and a solver only for what it does not finish.
 
     After each call `report` says how many instances were proved optimal, and how many were not.
     """
@@ -153,7 +154,7 @@ class Ilp(ByMass, SolvingOracle):
         return options if options.get("program") == "price" else super().of_format(version, options)
 
     def export(self, path: str) -> None:
-        """Write the model, to which each instance adds its mass row, as an .lp or .mps file."""
+        """Write the model as an .lp or .mps file, without the mass constraint that each instance adds."""
         export(self.model, path)
 
     @contextmanager
@@ -164,10 +165,11 @@ class Ilp(ByMass, SolvingOracle):
         checkpoint: str | Path | None = None,
         advance: Callable[[], None] | None = None,
     ) -> Iterator[None]:
-        """In this block instances are solved by worker processes, which are kept from call to call, and finished ones
-        are kept in the file `checkpoint`; `advance` is called after each. What is not given is as in the options.
+        """A context in which worker processes solve instances and stay alive from call to call, and finished instances
+        are kept in the file `checkpoint`; `advance` is called after each instance. Arguments not given are as in the
+        options.
 
-        Leaving the block, by Ctrl-C as well, ends the workers; what was finished stays in the file.
+        Leaving the context, by Ctrl-C as well, ends the workers; what was finished stays in the file.
         """
         from udcp_solvers.programs.checkpoint import Checkpoint
         from udcp_solvers.programs.workers import Workers
@@ -189,7 +191,7 @@ class Ilp(ByMass, SolvingOracle):
                 self._run = before
 
     def optimal(self, P: Probabilities) -> tuple[Masks, Masks]:
-        """The set of least cost that has the mass of the first level, for each row; and for which it is proved."""
+        """For each row, the cheapest set that has the mass of the first level; and whether it is proved to be that."""
         if self._settings.program != "mass":
             raise OracleError("oracle 'ilp': under program='price' there are no levels: use program='mass'")
         masks = np.zeros(P.shape, dtype=bool)
@@ -219,7 +221,7 @@ class Ilp(ByMass, SolvingOracle):
         return np.take_along_axis(scores, y[:, None], axis=1)[:, 0]
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
-        if self._settings.program == "price" or tau.shape[1] > 1:  # by class: sets are not prefixes of the order
+        if self._settings.program == "price" or tau.shape[1] > 1:  # thresholds by class: sets are not prefixes
             masks: Masks = self._scores(P) <= tau
             return masks
         scores, final = self._by_mass(P, lambda i: Wanted("threshold", float(tau[i, 0])))
@@ -235,7 +237,8 @@ class Ilp(ByMass, SolvingOracle):
         return first
 
     def _by_mass(self, P: Probabilities, wanted: Callable[[int], Wanted]) -> tuple[Floats, Masks]:
-        """Scores, and which are final: a chain ends once there is enough, and all labels after its end are out."""
+        """Scores, and which of them are final. A chain may stop early; all labels after its end are out, and not
+        final."""
         orders = np.empty(P.shape, dtype=np.int64)
         blocks = np.empty(P.shape, dtype=np.int64)
         final = np.zeros(P.shape, dtype=np.bool_)
@@ -244,7 +247,7 @@ class Ilp(ByMass, SolvingOracle):
             assert outcome.blocks is not None
             orders[i], blocks[i] = outcome.order, outcome.blocks
             final[i, outcome.order[: outcome.count]] = True
-        if self._mass_rule.mass == "through":  # within a block by falling p: each label counts by itself
+        if self._mass_rule.mass == "through":  # each label is a block of its own, by falling p
             blocks[:] = np.arange(P.shape[1])
         return block_scores(P, self._mass_rule.shares(P), orders, blocks), final
 
@@ -253,7 +256,7 @@ class Ilp(ByMass, SolvingOracle):
         return self.report.instances - self.report.proved
 
     def _each(self, P: Probabilities, wanted: Callable[[int], Wanted]) -> Iterator[tuple[int, Outcome]]:
-        """The outcome of every row, as they are finished; and a report on all of them."""
+        """Yield the outcome of each row as it is finished; at the end, set `report` and warn if rows are not proved."""
         if self._run is None:
             with self.running():
                 yield from self._each(P, wanted)
@@ -279,7 +282,7 @@ class Ilp(ByMass, SolvingOracle):
             )
 
     def _identity(self) -> str:
-        """What a checkpoint belongs to: everything that an outcome depends on."""
+        """A fingerprint of everything that an outcome depends on, which a checkpoint must match."""
         from udcp_solvers.programs.checkpoint import fingerprint
 
         loss = self.loss
@@ -291,7 +294,7 @@ class Ilp(ByMass, SolvingOracle):
 def _solved(
     run: _Run, P: Probabilities, wanted: Callable[[int], Wanted], here: Instances
 ) -> Iterator[tuple[int, Outcome]]:
-    """Every row's outcome: those of the checkpoint first, the others as they are finished, each kept at once."""
+    """Yield the outcome of each row: those in the checkpoint first, the others as they are finished and stored."""
     from udcp_solvers.programs.workers import Task
 
     tasks = [Task(i, row.astype(np.float64), wanted(i)) for i, row in enumerate(P)]
@@ -318,7 +321,7 @@ def _checked_workers(workers: object) -> int:
 
 
 def _checked_levels(levels: object) -> list[Fraction]:
-    """Levels as the decimals that they are written as: 0.9 means nine tenths."""
+    """Levels as exact decimals: 0.9 means nine tenths."""
     if isinstance(levels, Sequence) and not isinstance(levels, str) and levels:
         numbers = [x for x in levels if isinstance(x, int | float) and not isinstance(x, bool) and 0 < x <= 1]
         if len(numbers) == len(levels) and all(a < b for a, b in pairwise(numbers)):

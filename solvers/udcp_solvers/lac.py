@@ -1,4 +1,4 @@
-"""`lac`: the score of y is - p(y); the smallest sets on average if p is true. For any loss."""
+"""`lac`: the score of y is -p(y); sets are the smallest on average if p is the true probability. For any loss."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Lac(Oracle):
-    """The baseline of set size."""
+    """The baseline with the smallest sets."""
 
     name = "lac"
     declaration = Declaration(
@@ -45,7 +45,7 @@ class Lac(Oracle):
         return np.asarray(np.argmax(P, axis=1), dtype=np.int64)
 
 
-# Not in numpy: it would compare in float32, or hold a float64 copy of P.
+# Compiled, since numpy would compare in float32 or hold a float64 copy of P.
 @jit
 def _sets(start: int, stop: int, P: Probabilities, tau: Floats, out: Masks) -> None:
     for i in range(start, stop):

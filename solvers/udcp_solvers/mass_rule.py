@@ -1,11 +1,11 @@
-"""The option `mass` of oracles that go by mass: which mass scores a label, as a share of its own p.
+"""The option `mass` of oracles that score by mass: how much of a label's own p its score counts.
 
-The score of y is minus the mass after it in the order and a share of p(y) (`numeric.remaining`):
+The score of y is minus the sum of the mass after y in the order and a share of p(y) (`numeric.remaining`):
 
 - before: share 1, so that the mass before y counts. The first label of every row has the score -1.
-- through: share 0, the mass of all labels up to y: the paper's.
-- random: share 1 - U, U uniform on (0, 1], one draw a row: the mass before y and U p(y) (Romano, Sesia and Candes,
-  NeurIPS 2020).
+- through: share 0, so that the mass up to and including y counts, as in the paper.
+- random: share 1 - U, with U uniform on (0, 1] and drawn once per row; the mass before y plus U p(y) counts (Romano,
+  Sesia and Candes, NeurIPS 2020).
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from udcp_dsl.prediction.oracle import Floats, Oracle, Probabilities
 
 MASSES = ("before", "through", "random")
 
-# A predictor with randomize=True draws by its seed as well, and must not draw the same numbers.
+# A predictor with randomize=True draws from its seed, too; this stream keeps the two draws independent.
 _STREAM = 1
 
 
 @dataclass(frozen=True)
 class MassRule:
-    """Which mass scores a label. A row has the same share alone, in any batch and after a restart."""
+    """The checked options `mass` and `seed`. The share of a row depends only on the row, not on its batch or
+    process."""
 
     mass: str
     seed: int | None
@@ -37,7 +38,7 @@ class MassRule:
         return {"mass": self.mass} if self.seed is None else {"mass": self.mass, "seed": self.seed}
 
     def shares(self, P: Probabilities) -> Floats:
-        """(n,) which part of p(y) each row counts with the mass after y."""
+        """(n,) the share of p(y) that each row adds to the mass after y."""
         if self.seed is None:
             return np.full(len(P), 1.0 if self.mass == "before" else 0.0)
         draws = row_draws(P, (self.seed, _STREAM))[:, 0]
@@ -55,12 +56,12 @@ class ByMass(Oracle):
 
     @classmethod
     def of_format(cls, version: int, options: Mapping[str, object]) -> Mapping[str, object]:
-        """Up to format 1 there was only the paper's mass, and no option."""
+        """Add mass="through" to options of format 1, when it was the only rule and not an option."""
         return {**options, "mass": "through"} if version < 2 else options
 
 
 def checked_mass(oracle: str, mass: object, seed: object) -> MassRule:
-    """The options `mass` and `seed` as they were given; OracleError for others."""
+    """Check the options `mass` and `seed`; raises OracleError if they are invalid."""
     if not isinstance(mass, str) or mass not in MASSES:
         help_text = f": {did_you_mean(mass, MASSES)}" if isinstance(mass, str) else ""
         raise OracleError(f"oracle {oracle!r}: mass must be 'before', 'through' or 'random', not {mass!r}{help_text}")

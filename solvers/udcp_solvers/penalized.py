@@ -1,9 +1,9 @@
 """`penalized`: the score of `base` + lam * (L(prefix up to y) - L(empty)), prefixes by falling p. For any loss.
 
-Sets are prefixes: along the order s_k = max(formula, nextafter(s_(k-1), +inf)), which changes nothing for monotone L
-but where rounding would merge neighbours. lam is tuned by the predictor, on rows that are not calibrated on.
-L(prefix) is what `Increments` says, label after label; the compiled path makes the same additions (`growing`). The
-option `mass` says which score of `base` it is (`shares`).
+Sets are prefixes of the order, since s_k = max(formula, nextafter(s_(k-1), +inf)). For monotone L, this changes a score
+only where rounding would merge two neighbours. The predictor tunes lam on rows that are not used for calibration.
+`Increments` defines L(prefix), adding one label at a time; the compiled path makes the same additions
+(`incremental_cost`). The option `mass` is that of `base` (`mass_rule`).
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from udcp_solvers.numeric.remaining import limbs_of, mass_score, not_below, row_
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
-# Cells of scores that are held at once (32 MiB), and cells on which `Increments` works at once, with several arrays.
+# Cells (rows times labels) per block of scores, 32 MiB; and per block of `Increments`, which needs several arrays.
 _BLOCK, _GENERIC_BLOCK = 1 << 22, 1 << 18
 
-# (P, shares, wanted, tau) -> labels by falling p, their scores (n, K), and how many of these are known. A row may end
-# once label `wanted` (none: -1) is reached, or a score is above tau.
+# (P, shares, wanted, tau) -> labels by falling p, their scores (n, K), and how many scores are filled in. A row may
+# stop once label `wanted` (-1 for none) is reached, or once a score is above tau.
 Along = Callable[[Probabilities, Floats, Indices, Floats], tuple[Indices, Floats, Indices]]
 
 
 def _way(loss: Loss) -> Way:
-    """As `paths` has it, quickest first."""
+    """The algorithm that the constructor will use (the first of `paths`) and its time per row."""
     K, growing = loss.K, grow(loss)
     if growing is None:
         return Way("the cost of each prefix, many rows at a time", exact=False, seconds=2.5e-5 * K + 5e-7 * K**2)
@@ -59,7 +59,7 @@ def _way(loss: Loss) -> Way:
 
 
 class Penalized(ByMass):
-    """lam: the weight of the cost, from 0; None where it is still to be tuned. mass, seed: as for `base`."""
+    """lam: the weight of the cost, at least 0; None if it is still to be tuned. mass, seed: as for `base`."""
 
     name = "penalized"
     takes_rows = True
@@ -100,7 +100,7 @@ class Penalized(ByMass):
         return out
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
-        if tau.shape[1] > 1:  # by class: sets are not prefixes of the order
+        if tau.shape[1] > 1:  # one threshold per class: sets are not prefixes of the order
             return super()._sets(P, tau)
         out = np.zeros(P.shape, dtype=np.bool_)
         for rows in row_blocks(P, _BLOCK):
@@ -113,8 +113,8 @@ class Penalized(ByMass):
 
 
 def paths(loss: Loss, lam: float) -> dict[str, Along]:
-    """Every way to the scores of a loss that applies to it, the quickest first; of one with the numbers of many rows,
-    those that take them. All give the same bits."""
+    """The algorithms that apply to a loss, fastest first; all give the same scores to the bit. If numbers of the loss
+    differ by row, only those that support this."""
     growing = grow(loss)
     if loss.of_rows:
         nothing = loss.batch(np.zeros((1, loss.K), dtype=np.bool_))[0]
@@ -135,7 +135,7 @@ def _compiled(growing: Growing, lam: float, nothing: float) -> Along:
 
 
 def _by_increments(loss: Loss, lam: float, nothing: float) -> Along:
-    """Costs by `Increments`, a block of rows at a time: the definition, for any loss."""
+    """Costs by `Increments`, one block of rows at a time, for any loss; this defines the cost of a prefix."""
 
     def along(P: Probabilities, shares: Floats, wanted: Indices, tau: Floats) -> tuple[Indices, Floats, Indices]:
         orders, scores, counts = np.empty(P.shape, np.int64), np.empty(P.shape), np.empty(len(P), np.int64)
@@ -185,7 +185,7 @@ def _penalize(
     K, A = P.shape[1], len(growing.kind)
     scratch = order_scratch(K)
     total = np.zeros(LIMBS, np.int64)
-    # Taken out of the tuple once: a compiled function counts references to what it takes out.
+    # Unpacked once: compiled code counts references to every array that it reads from the tuple.
     code, data, state = growing.code, growing.data, new_state(growing.code)
     kind, metric, point, dense, paths, depth, edge = (
         growing.kind, growing.metric, growing.point, growing.dense, growing.paths, growing.depth, growing.edge,
@@ -239,9 +239,9 @@ def _lengthen(
     y: int,
     empty: bool,
 ) -> int:
-    """How many edges y is away from its farthest member of the set, which it then joins.
+    """The distance in edges from y to the farthest member of the set; y then joins the set.
 
-    In a tree that member is an end of a longest path between members: `ends`, long[m] edges apart.
+    In a tree, that member is one end of a longest path between members: `ends`, which are long[m] edges apart.
     """
     if empty:
         fill(ends, y)

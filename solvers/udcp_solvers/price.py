@@ -1,12 +1,13 @@
 """`price`: the score of y is the lowest price mu of probability at which y is bought. For any loss.
 
-S_mu minimises L(S) - mu p(S); of several minimisers it is the one of largest mass, then of fewest labels, then with
-the lexicographically first list of indices. The plain score of y is the least mu >= 0 with y in S_mu.
+S_mu minimises L(S) - mu p(S); of several minimisers it is the one of largest mass, then of fewest labels, then with the
+lexicographically first list of indices. The plain score of y is the least mu >= 0 with y in S_mu.
 
-With an anchor m, a price that was found on other rows, and S* = S_m: y in S* has the least mu at which it is bought
-among the subsets of S*, at most m; y outside the least at which it is bought among the supersets of S*, above m; a row
-whose plain set at m is S* already keeps its plain scores. So the set at m is S_m itself, whatever the loss. Where the
-S_mu are nested (submodular losses, functions of size) scores do not depend on m. docs/price-oracle.md derives it all.
+An anchor m is a price that was found on other rows; let S* = S_m. The score of y in S* is the lowest price at which y
+is in the best subset of S*; it is at most m. The score of y outside S* is the lowest price at which y is in the best
+superset of S*; it is above m. A row whose plain set at m is already S* keeps its plain scores. So the set at threshold
+m is S_m, for any loss. If the S_mu are nested (submodular losses, functions of size), scores do not depend on m.
+docs/price-oracle.md has the derivation.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ from udcp_solvers.search.prices import SearchPrices
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
-# Costs that are sums of rounded numbers may be off by this, relatively.
+# Relative rounding error of costs, which are sums.
 _ROUNDING = 1e-9
-# Oracles with multipliers that are kept: those of a few alphas.
+# How many oracles with multipliers are cached: enough for a few alphas.
 _REMEMBERED = 8
 
 A = TypeVar("A", Floats, Masks, Indices)
@@ -59,7 +60,8 @@ A = TypeVar("A", Floats, Masks, Indices)
 
 @dataclass(frozen=True)
 class SearchReport:
-    """How many rows of the last call were searched, how many of them are proved, and the largest gap of the others."""
+    """Of the last call: how many rows were searched, how many of them are proved best, and the largest gap of the
+    others."""
 
     rows: int
     proved: int
@@ -73,8 +75,8 @@ _NOTHING = SearchReport(0, 0, 0.0)
 class Step:
     """The set at threshold `price`: labels that entered there, all its labels, its mass and its cost.
 
-    Where the S_mu are nested, as for submodular losses, this is S_mu; else it is the union of those up to the price,
-    and `left` are the labels of it that S_mu no longer holds.
+    If the S_mu are nested, as for submodular losses, this is S_mu. Otherwise it is the union of the S_mu up to the
+    price, and `left` are its labels that are no longer in S_mu.
     """
 
     price: float
@@ -86,25 +88,25 @@ class Step:
 
 
 class Prices(Protocol):
-    """The prices under one class of losses."""
+    """Computes the prices for one class of losses."""
 
     def scores(self, P: Probabilities, /) -> Floats: ...
 
 
 @runtime_checkable
 class Quick(Prices, Protocol):
-    """With faces of their own that stop early; tau is (n,)."""
+    """Prices with their own `score_of` and `sets`, which stop early; tau is (n,)."""
 
     def score_of(self, P: Probabilities, y: Indices, /) -> Floats: ...
     def sets(self, P: Probabilities, tau: Floats, /) -> Masks: ...
 
 
 def takes_anchor(loss: Loss) -> bool:
-    """Whether an anchor makes the sets of a loss cheaper: not where the S_mu are nested, nor for a diameter beside
-    which all labels cost the same, where they are in all but about one row in a hundred."""
+    """Whether an anchor can make the sets of a loss cheaper. Not if the S_mu are nested; nor for a tree diameter plus
+    equal label costs, where they are nested in about 99 % of rows."""
     loss = loss.of_spec
     form, limits, alike = loss.form, loss.limits, False
-    parts = [loss.facts, *(limit.facts for limit in limits)]  # sums with any multipliers keep what all parts have
+    parts = [loss.facts, *(limit.facts for limit in limits)]  # sums keep the facts that all parts have
     if form is not None and not limits:
         alike = bool((form.label_costs == form.label_costs[0]).all())
     nested = all(x.submodular for x in parts) or all(x.cardinality for x in parts)
@@ -113,7 +115,8 @@ def takes_anchor(loss: Loss) -> bool:
 
 
 def _way(loss: Loss) -> Way | Refusal:
-    """The first of `WAYS`, as the constructor takes it; the last of them needs a linear model."""
+    """The algorithm that the constructor will use; a refusal if that is integer programs and the loss has no linear
+    form."""
     found, _ = chosen(loss)
     if found.solves:
         try:
@@ -156,12 +159,12 @@ class Price(AnchoredOracle):
             raise OneByOne(way.algorithm)
         self._prices = make()
         self._anchors: Floats | None = None
-        self._limited: dict[tuple[float, ...], Price] = {}  # the last few that were asked for
-        self._last: dict[int, SearchReport] = {}  # by thread; one, which those that are anchored share
+        self._limited: dict[tuple[float, ...], Price] = {}  # a cache of the last few
+        self._last: dict[int, SearchReport] = {}  # by thread; anchored and limited oracles made from this one share it
 
     @property
     def report(self) -> SearchReport:
-        """What the last call by this thread searched, of whichever anchored oracle it was asked."""
+        """The search report on this thread's last call to this oracle or to an anchored or limited one made from it."""
         return self._last.get(get_ident(), _NOTHING)
 
     @property
@@ -184,25 +187,25 @@ class Price(AnchoredOracle):
 
     @cached_property
     def _search(self) -> SearchPrices | Enumeration:
-        """What finds best sets at a price, and prices with an anchor, whatever the loss."""
+        """Finds best sets at a price, and prices with an anchor, for any loss."""
         if isinstance(self._prices, SearchPrices | Enumeration):
             return self._prices
         few = Enumeration.of(self.loss)
         return SearchPrices(self.loss) if few is None else few()
 
     def anchored(self, anchors: Floats) -> Price:
-        """The oracle for as many rows as there are anchors, each with its own; NaN for none."""
-        other = object.__new__(type(self))  # a copy would be made anew, with its arrays
+        """The same oracle for len(anchors) rows, each with its own anchor; NaN for no anchor."""
+        other = object.__new__(type(self))  # copy() would rebuild the oracle and its arrays
         other.__dict__.update(self.__dict__)
         other._anchors = np.asarray(anchors, dtype=np.float64)
         return other
 
     def limited(self, multipliers: tuple[float, ...]) -> Price:
-        """The oracle of L + sum of nu_j E_j over the limits of the spec."""
+        """The oracle for the loss L + sum of nu_j E_j over the limits of the spec; itself if all nu_j are 0."""
         if not any(multipliers):
             return self
         known = self._limited
-        made = known.get(multipliers)  # other threads may ask, too
+        made = known.get(multipliers)  # read once: other threads may change the cache
         if made is None:
             made = Price(self.loss.with_multipliers(multipliers), **self.options)  # type: ignore[arg-type]  # as checked
             made._listeners, made._last = self._listeners, self._last
@@ -212,19 +215,19 @@ class Price(AnchoredOracle):
         return made
 
     def best(self, P: Probabilities, mu: Floats) -> Masks:
-        """S_mu of each row, at its own price (n,)."""
+        """S_mu of each row; `mu` (n,) has one price per row."""
         return self._reported(self._best, P, mu)
 
     def _best(self, P: Probabilities, mu: Floats) -> Masks:
-        if self.loss.limits and not takes_anchor(self.loss):  # the S_mu are nested, and found without a search
+        if self.loss.limits and not takes_anchor(self.loss):  # the S_mu are nested: no search is needed
             return self._sets(as_probabilities(P, self.loss.K), np.asarray(mu, dtype=np.float64)[:, None])
         gaps = np.zeros(len(P))
         return self._told(self._search.best(as_probabilities(P, self.loss.K), mu, gaps), gaps)
 
     def explain(self, p: ArrayLike, scores: Floats | None = None) -> list[Step]:
-        """The sets of one instance by rising price, from price 0 on; labels that are never bought are in none.
+        """The sets of one row by rising price, from price 0; labels that are never bought are in none.
 
-        `scores` are those of the instance, where they are known already.
+        `scores` are the scores of the row, if they are already known.
         """
         if scores is None:
             (scores,) = self.scores(np.asarray(p)[None, :])
@@ -244,17 +247,18 @@ class Price(AnchoredOracle):
         ]
 
     def _left(self, p: Floats, prices: Floats, gains: Floats, masks: Masks, costs: Floats) -> Masks:
-        """Which labels of the unions the S_mu at these prices do not hold.
+        """At each price, the labels of the union that are not in S_mu.
 
-        Two neighbouring S_mu are equally good at the price of the step, so nested ones pay no more for a step than its
-        mass is worth; and as long as no more is paid the unions are as good as the S_mu, for they start as S_0.
+        Two neighbouring S_mu are equally good at the price of the step between them. So if they are nested, a step
+        costs no more than its mass is worth. As long as no step costs more, the unions are as good as the S_mu, since
+        they start as S_0; the S_mu are searched for only from the first step on that costs more.
         """
         left = np.zeros_like(masks)
         worth = prices * gains
         dear = np.diff(costs, prepend=costs[0]) > worth + _ROUNDING * (np.abs(costs) + worth)
         if dear.any() and SearchPrices.of(self.loss) is not None:
             rest = slice(int(dear.argmax()), None)
-            # Just above the price of a step, where the set after it is the best by itself.
+            # Just above the price of a step, the set after the step is the only best one.
             above = prices[rest] * (1 + _ROUNDING)
             left[rest] = masks[rest] & ~self._search.best(np.broadcast_to(p, (len(above), len(p))).copy(), above)
         return left
@@ -280,7 +284,7 @@ class Price(AnchoredOracle):
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
         anchors, gaps = self._row_anchors(P), np.zeros(len(P))
-        if tau.shape[1] == 1:  # else by class
+        if tau.shape[1] == 1:  # else one threshold per class
             if isinstance(self._prices, SearchPrices):
                 return self._told(self._prices.sets(P, tau[:, 0], anchors, gaps), gaps)
             if anchors is None and isinstance(self._prices, Quick):
@@ -295,7 +299,7 @@ class Price(AnchoredOracle):
         return self.anchored(*own) if own else self
 
     def _row_anchors(self, P: Probabilities) -> Floats | None:
-        """The anchor of each row, below 0 for none; None where no row has one."""
+        """The anchor of each row, below 0 for none; None if no row has an anchor."""
         one = self.options["anchor"]
         anchors = self._anchors
         if anchors is None and isinstance(one, float):
@@ -307,14 +311,14 @@ class Price(AnchoredOracle):
         return np.where(np.isnan(anchors), -1.0, anchors)
 
     def _not_nested(self, P: Probabilities, scores: Floats, anchors: Floats) -> Indices:
-        """The rows whose plain set at the anchor is not the best there."""
+        """The rows whose plain set at the anchor is not the best set at that price."""
         rows = np.flatnonzero(anchors >= 0)
         best = self._search.take(rows).best(P[rows], anchors[rows])
         other: Indices = rows[(best != (scores[rows] <= anchors[rows, None])).any(axis=1)]
         return other
 
     def _reported(self, call: Callable[..., A], *arguments: ArrayLike) -> A:
-        """The answer of a call, which may search in several parts, and a warning where some of it is not proved."""
+        """Make a call, which may search several times; warns if some rows are not proved."""
         self._last[get_ident()] = _NOTHING
         answer = call(*arguments)
         if self.report.proved < self.report.rows:
@@ -322,7 +326,7 @@ class Price(AnchoredOracle):
         return answer
 
     def _told(self, answer: A, gaps: Floats) -> A:
-        """The answer of a search, once it is noted how much of it is not proved."""
+        """Add the gaps of a search to the report and return its answer; with exact=True, a gap raises OracleError."""
         proved, gap, before = int((gaps == 0).sum()), float(gaps.max(initial=0.0)), self.report
         self._last[get_ident()] = SearchReport(before.rows + len(gaps), before.proved + proved, max(before.gap, gap))
         if self.options["exact"] and proved < len(gaps):
@@ -338,7 +342,7 @@ class Price(AnchoredOracle):
 
 
 class Solved:
-    """By integer programs, for what has no better way."""
+    """Prices by integer programs, for losses that no other algorithm supports."""
 
     def __init__(self, oracle: Oracle) -> None:
         self._oracle = oracle
@@ -355,7 +359,7 @@ class Solved:
 
     @staticmethod
     def of(loss: Loss) -> Callable[[], Solved]:
-        """What makes them; OracleError, when it does, where the loss has no linear form."""
+        """A constructor of the prices; it raises OracleError if the loss has no linear form."""
         return partial(Solved._made, loss)
 
     @staticmethod
@@ -379,9 +383,10 @@ class Solved:
 
 @dataclass(frozen=True)
 class PriceWay:
-    """A class of losses: `of` gives what makes its prices, or None where the loss is not seen to be of the class.
+    """An algorithm for a class of losses. `of` returns a constructor of the prices, or None if the loss is not known to
+    be in the class.
 
-    `seconds` is what a row takes, roughly, and is measured by the tests; `exact`: the set at every price is the best.
+    `seconds`: rough time per row, measured by the tests; `exact`: the set at every price is the best one.
     """
 
     algorithm: str
@@ -389,17 +394,17 @@ class PriceWay:
     of: Callable[[Loss], Callable[[], Prices] | None]
     exact: bool = True
     solves: bool = False
-    by_row: bool = False  # whether it takes the numbers of many rows
+    by_row: bool = False  # whether it supports numbers that differ by row
 
 
 def _seconds_by_size(loss: Loss) -> float:
-    """Label costs that differ make the order depend on the price, and prices are then traced one after the other."""
+    """The time per row: if label costs differ, the order depends on the price, and the hull has to be traced."""
     form, K = loss.form, loss.K
     differ = form is not None and bool((form.label_costs != form.label_costs[0]).any())
     return 3e-7 * K**2 if differ else 3e-8 * K * max(1.0, math.log2(K))
 
 
-# Quickest first: the first that takes a loss is the way of `price` for it.
+# Fastest first: `price` uses the first algorithm that supports the loss.
 WAYS: tuple[PriceWay, ...] = (
     PriceWay("entry prices of nested categories", lambda loss: 2e-8 * loss.K, LaminarPrices.of, by_row=True),
     PriceWay("the best set in every ball of the tree", lambda loss: 5e-8 * loss.K, TreePrices.of),
@@ -415,5 +420,5 @@ WAYS: tuple[PriceWay, ...] = (
 
 
 def chosen(loss: Loss) -> tuple[PriceWay, Callable[[], Prices]]:
-    """The way for a loss, and what makes its prices."""
+    """The algorithm for a loss, and the constructor of its prices."""
     return next((way, make) for way in WAYS if (make := way.of(loss)) is not None)

@@ -1,8 +1,8 @@
 """`raps`: the score of `base` + lam * max(rank - k, 0), a penalty on labels beyond rank k. For any loss.
 
-Regularized adaptive prediction sets (Angelopoulos et al., ICLR 2021): `penalized` for a cost of the size alone. As
-published, mass="random". The defaults are values usual for ImageNet; both may be tuned, on other rows than are
-calibrated.
+Regularized adaptive prediction sets (Angelopoulos et al., ICLR 2021): `penalized` with a cost that depends only on the
+size. The published method uses mass="random". The defaults of `lam` and `k` are common for ImageNet; if you tune them,
+use rows other than those for calibration.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 class Raps(MassOracle):
-    """lam: 0, or 1e-9 to 1e9 (beyond, rounding would merge neighbours); k: the ranks that are free, from 0.
+    """lam: 0, or from 1e-9 to 1e9 (outside, rounding would merge neighbouring scores); k: number of ranks without a
+    penalty.
 
     mass, seed: as for `base`.
     """

@@ -1,7 +1,7 @@
-"""`ratio`: l(y) / p(y), where the loss is a sum of label costs: L(S) = L(empty) + sum of l(y) over S.
+"""`ratio`: the score of y is l(y) / p(y), for separable losses: L(S) = L(empty) + sum of l(y) over S.
 
-Exactly optimal if p is true (Neyman and Pearson): no other sets of the same coverage cost less on average. A label that
-costs nothing is in every set unless p = 0; a label with p = 0 is in none but the full one.
+Optimal if p is the true probability (Neyman and Pearson): no other sets of the same coverage cost less on average. A
+label that costs nothing is in every set unless p = 0; a label with p = 0 is only in the set of all labels.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Ratio(Oracle):
                 f"oracle 'ratio' needs costs of at least 0, but label {loss.labels[y]!r} costs {costs[y]:g}: "
                 "raise its cost, or use 'greedy' instead"
             )
-        # (1, K), or (n, K) where they are those of rows.
+        # (1, K), or (n, K) if costs differ by row.
         self._costs = costs.values if isinstance(costs, PerRow) else costs[None, :]
 
     def _scores(self, P: Probabilities) -> Floats:

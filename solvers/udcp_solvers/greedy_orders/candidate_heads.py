@@ -1,8 +1,8 @@
-"""The lists of one row: labels ranked by falling p, the head of each list, and the class that each list is in now.
+"""The lists of one row: labels ranked by falling p, the head of each list, and the next label of the same list.
 
-Shared by the compiled ways to a greedy order. Among labels that cost the same, the ratio
-max(M - L(S + y), 0) / (max(1 - p, 0) + eps) never falls as p rises (in floats too), and ties go to the higher p, then
-the lower index: so the head of a list, its label of lowest rank, comes before the rest of it. K stands for "no rank".
+Among labels that cost the same, the ratio max(M - L(S + y), 0) / (max(1 - p, 0) + eps) never falls as p rises (in
+floats too), and ties go to the higher p, then the lower index: so the head of a list, its label of lowest rank, comes
+before the rest of it. K stands for "no rank".
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from udcp_solvers.numeric.filling import fill
 
 
 class Ranked(NamedTuple):
-    """A row by rank."""
+    """The labels of a row by rank."""
 
     label: Indices
     p: Floats
@@ -27,13 +27,13 @@ class Ranked(NamedTuple):
 
 
 def ranks_for(K: int) -> Ranked:
-    """Room for the ranks of one row after another."""
+    """Arrays for the ranks of a row, which are reused for every row."""
     return Ranked(np.empty(K, np.int64), np.empty(K), np.empty(K), np.zeros(K + 1))
 
 
 @jit
 def rank(row: Row, order: Indices, eps: float, ranked: Ranked) -> None:
-    """Take in a row by its falling order."""
+    """Fill `ranked` with a row, given its labels by falling p."""
     label, p, denominator, inverse = ranked.label, ranked.p, ranked.denominator, ranked.inverse
     K = len(row)
     for r in range(K):
@@ -46,7 +46,8 @@ def rank(row: Row, order: Indices, eps: float, ranked: Ranked) -> None:
 
 @jit
 def deal(list_of: Indices, ranked: Indices, head: Indices, following: Indices) -> None:
-    """Deal the ranked labels into their lists: the first rank of each, and for each rank the next of the same list."""
+    """Assign the ranked labels to their lists: the first rank of each list, and for each rank the next one in its
+    list."""
     K = len(ranked)
     fill(head, K)
     for r in range(K - 1, -1, -1):
@@ -63,7 +64,7 @@ def ratio(code: Indices, data: Floats, state: Floats, ranked: Indices, denominat
 
 @jit
 def most_to_place(p: Floats, floor: float) -> float:
-    """Once a sum of placed probabilities is above this, what remains is certainly below `floor`."""
+    """A limit: once the sum of placed probabilities is above it, the remaining mass is certainly below `floor`."""
     total = 0.0
     for x in p:
         total += x

@@ -1,8 +1,8 @@
-"""A loss on one growing set, as arrays for compiled kernels: L(S + y) by the additions that `Increments` makes.
+"""A loss on one growing set, as arrays for compiled kernels: L(S + y) by the same additions as `Increments`.
 
-Atoms hold a value each, changed when a label enters; a small program then folds the expression over them, operation by
-operation as `Expression.evaluate` does. The same floats are added in the same order, so the result has the same bits,
-and every path of an oracle may mix with the generic one.
+Each atom has a value, which changes when a label enters; a small program then evaluates the expression on these values,
+operation by operation as `Expression.evaluate` does. The same floats are added in the same order, so results are equal
+to the bit, and an oracle may combine any path with the generic one.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from udcp_solvers.numeric.compiled import jit
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
-# How an atom goes on: by a number of the label's own (added; the larger; the smaller; added, and 1 if the whole is
-# there), by what the label's categories still cost, or by its farthest distance to the set.
+# How a label changes the value of an atom: by the label's own number (the sum; the largest; the smallest; the sum,
+# which then gives 1 if it is complete and else 0), by the weights of its untouched categories, or by its largest
+# distance to the set (matrix; hierarchy).
 PLUS, LARGER, SMALLER, ALL, TOUCH, DENSE, TREE = range(7)
 
 CONSTANT, LEAF, TABLE, ADD, TIMES, MAXIMUM, MINIMUM, AT_LEAST, EQUAL, NOT, IF = range(11)
@@ -32,36 +33,36 @@ CONSTANT, LEAF, TABLE, ADD, TIMES, MAXIMUM, MINIMUM, AT_LEAST, EQUAL, NOT, IF = 
 class Growing(NamedTuple):
     """A atoms over K labels, E entries of labels in categories, and a program of N operations.
 
-    `code` and `data` hold the same for compiled functions, which count references to every array that they are handed:
-    with twenty arrays that costs more than the work.
+    `code` and `data` hold the same again, packed for compiled functions: these count references to every array that
+    they receive, which for twenty arrays costs more than the work itself.
     """
 
     kind: Indices  # (A,)
-    start: Floats  # (A,) the value on the empty set, or what the first label overrides
+    start: Floats  # (A,) the value on the empty set, or one that the first label replaces
     number: Floats  # (A, K) a label's own number
-    metric: Indices  # (A,) which of the distances below, or -1
+    metric: Indices  # (A,) the index of its distances below, or -1
     entries: Indices  # (K + 1,) where each label's entries begin
     entry_atom: Indices  # (E,)
     entry_category: Indices  # (E,)
-    weight: Floats  # what each category costs when first touched
-    point: Indices  # (D, K) the place of each label in a matrix: its own, or one for all labels in the same categories
+    weight: Floats  # the cost of touching each category
+    point: Indices  # (D, K) the row of each label in the matrix: its own, or one per set of categories
     dense: Floats  # (D, M, M)
-    paths: NDArray[np.int32]  # (T, height, K) the node above each label at each depth, or -1
+    paths: NDArray[np.int32]  # (T, height, K) the ancestor of each label at each depth, or -1
     depth: NDArray[np.int32]  # (T, K) of the label's leaf
     edge: Floats  # (T,)
     code: Indices
     data: Floats
 
 
-# Where `code` says how many atoms, labels, categories and operations there are, and where the other parts begin:
-# kinds, entries, their atoms and categories, operations and their operands; and in `data` numbers, starts, weights,
-# wholes of ALL, constants and tables.
+# The header of `code`: how many atoms, labels, categories and operations there are; where the other parts of `code`
+# begin (kinds, entries, their atoms and categories, operations with operands); and where the parts of `data` begin
+# (numbers, starts, weights, sizes of ALL, constants, tables).
 _A, _K, _C, _N, _KIND, _ENTRIES, _ATOM, _CATEGORY, _OPERATION = range(9)
 _NUMBER, _START, _WEIGHT, _WHOLE, _CONSTANT, _TABLES, _HEADER = range(9, 16)
 
 
 def grow(loss: Loss) -> Growing | None:
-    """The loss as arrays, or None if it has an atom whose growth only `Increments` knows."""
+    """The loss as arrays, or None if it has an atom or operation that only `Increments` supports."""
     K = loss.K
     build = _Builder(K)
     place: dict[tuple[object, ...], int] = {}
@@ -110,7 +111,7 @@ class _Builder:
         self.atoms: list[tuple[int, float, Floats, float, int]] = []
         self.weights: list[Floats] = []
         self.entries: list[tuple[Indices, int, Indices]] = []  # labels, atom, categories
-        self.dense: list[tuple[Floats, Indices]] = []  # a matrix, and each label's place in it
+        self.dense: list[tuple[Floats, Indices]] = []  # a matrix, and each label's row in it
         self.trees: list[TreeMetric] = []
         self.ops: list[tuple[int, tuple[int, ...], float, float]] = []
         self.tables: list[Floats] = []
@@ -147,8 +148,8 @@ class _Builder:
         self.atoms.append((kind, start, np.zeros(self.K) if number is None else number + 0.0, float(whole), metric))
 
     def _touch(self, growth: Touches) -> None:
-        # By category: each label has them in the order in which `Increments` adds them. Adding nothing, a weight of 0,
-        # may be left out.
+        # By category, so each label has them in the order in which `Increments` adds them. Weights of 0 add nothing and
+        # are left out.
         first = sum(map(len, self.weights))
         category = np.repeat(np.arange(len(growth.weights)), np.diff(growth.starts))
         there = np.isin(category, np.flatnonzero(growth.weights))
@@ -182,7 +183,7 @@ class _Builder:
         start = np.array([a[1] for a in self.atoms], np.float64)
         number = array_of([a[2] for a in self.atoms]) if self.atoms else np.zeros((0, K))
         entries = np.searchsorted(labels[order], np.arange(K + 1)).astype(np.int64)
-        weight = np.concatenate([np.empty(0), *self.weights])  # of rows, where some are
+        weight = np.concatenate([np.empty(0), *self.weights])  # `PerRow` if some weights differ by row
         operations = np.zeros((len(self.ops), 4), np.int64)
         for i, (operation, operands, _, _) in enumerate(self.ops):
             operations[i, : 1 + len(operands)] = (operation, *operands)
@@ -212,7 +213,7 @@ class _Builder:
 
 
 def _joined(header: int, *parts: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
-    """The parts in one array, behind a header, and where each begins."""
+    """The parts in one array after a header, and where each part begins."""
     starts = np.cumsum([header, *map(len, parts)])[:-1].tolist()
     return joined([np.zeros(header, np.int64), *parts]), starts
 
@@ -228,21 +229,20 @@ def _stacked(matrices: list[Floats]) -> Floats:
 
 
 def _above(tree: TreeMetric, height: int) -> NDArray[np.int32]:
-    """The nodes above each label (height, K), coarse to fine, its own leaf left out; -1 where there is none."""
+    """The ancestors of each label (height, K), from the root down, without its own leaf; -1 where there is none."""
     above = np.full((height, tree.K), -1, np.int32)
     above[: tree.hierarchy.path.shape[1]] = tree.hierarchy.path.T
     above[tree.leaf_depth, np.arange(tree.K)] = -1
     return above
 
 
-# The state of one growing set is one array: the values of the atoms; what each category still costs; for the label in
-# question its farthest distance to the set and itself, atom by atom, filled in by whoever keeps distances; and room to
-# work.
+# The state of a growing set is one array: the values of the atoms; what each category still costs; for a candidate
+# label and each atom, the largest distance to the set and to itself, which the caller fills in; and scratch space.
 
 
 @jit
 def new_state(code: Indices) -> Floats:
-    """A state, to be emptied by `clear` before use."""
+    """A state; call `clear` before use."""
     return np.zeros(3 * code[_A] + code[_C] + code[_N])
 
 
@@ -258,7 +258,7 @@ def clear(code: Indices, data: Floats, state: Floats) -> None:
 
 @jit
 def far_at(code: Indices) -> int:
-    """Where in a state the farthest distances of the label in question go."""
+    """Where in a state the caller puts the largest distances of a candidate label."""
     return int(code[_A] + code[_C])
 
 
@@ -306,7 +306,8 @@ def _with_own(kind: int, value: float, number: float, far: float) -> float:
 
 @jit
 def _folded(code: Indices, data: Floats, state: Floats, atoms: int, results: int) -> float:
-    """The expression over the atoms' values at state[atoms], with room at state[results]."""
+    """Evaluate the expression on the atoms' values from state[atoms] on; results of operations go to state[results]
+    on."""
     last = code[_N] - 1
     for i in range(last + 1):
         at = code[_OPERATION] + 4 * i

@@ -1,12 +1,12 @@
 """Labels that a loss cannot tell apart, and what one more of each would cost.
 
-Labels with the same numbers and categories (and, for a hierarchy, the same parent; for another distance, the same
-place in it) form a *list*: L(S + y) is the same float for all of them, so of each list only the label of highest p can
-come next. Lists whose categories are touched in part may still cost the same: those with equal numbers and equal
-weights left to pay are one *class* at that moment.
+Labels with the same numbers and categories (and, for a hierarchy, the same parent; for another distance, the same row
+of its matrix) form a *list*: L(S + y) is the same float for all of them, so of each list only the label of highest p
+can come next. Lists can also cost the same at a given moment: those with equal numbers and equal weights of untouched
+categories form one *class*.
 
-Where the loss is a sum, L(S + y) = common(|S|) + what was added so far + extra[class of y] + sum of w max(value, far):
-good to `slack`, which is enough to leave most labels out; `incremental_cost` decides among the rest.
+If the loss is a sum, L(S + y) = common(|S| + 1) + what was added so far + extra[class of y] + sum of w max(value, far),
+up to an error of `slack`. This rules out most labels; `incremental_cost` decides among the rest.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from udcp_dsl.expression.atoms import Atom
     from udcp_dsl.loss import Loss
 
-# A label's categories are held as bits; with more of them there are too many states.
+# The most categories of a label: which of them are touched is stored as bits, and each combination is a state.
 MOST_CATEGORIES = 6
 
 
@@ -35,21 +35,21 @@ class Lists(NamedTuple):
     """K labels in G lists; a list in state b (bit j: its j-th category is touched) is in class `class_of[list, b]`."""
 
     list_of: Indices  # (K,)
-    some: Indices  # (G,) one label of each
+    some: Indices  # (G,) one label of each list
     class_of: Indices  # (G, 2^m)
     unpaid: Masks  # (C,) whether the lists of a class have a category that is not touched
-    category_start: Indices  # the lists of each category, and which bit it is there
+    category_start: Indices  # where the lists of each category begin in the next two
     category_list: Indices
     category_bit: Indices
-    away: Floats  # (D, M, G) from each point of a matrix to each list
+    away: Floats  # (D, M, G) the distance from each row of a matrix to each list
 
 
 class Model(NamedTuple):
-    """The loss as a sum; where it is none, infinitely slack."""
+    """The loss as a sum; `slack` is infinite if it is not a sum."""
 
-    common: Floats  # (K + 1,) constant and function of size
+    common: Floats  # (K + 1,) the constant and the function of size
     extra: Floats  # (C,)
-    far_weight: Floats  # (A,) of atoms that are the larger of their value and a number of the list
+    far_weight: Floats  # (A,) the coefficient of atoms that are max(value, a number of the list), else 0
     slack: float
 
 
@@ -102,7 +102,7 @@ def _away(growing: Growing, some: Indices) -> Floats:
 
 
 def _numbered(numbers: Floats) -> Indices:
-    """Small numbers, equal where the numbers are; all different where these are those of rows."""
+    """Small integers, equal where the numbers are equal; all different if the numbers differ by row."""
     if isinstance(numbers, PerRow):
         return np.arange(len(numbers))
     return np.asarray(np.unique(numbers, return_inverse=True)[1], dtype=np.int64)
@@ -115,16 +115,17 @@ def _within(counts: Indices) -> Indices:
 
 
 def _paired(a: Indices, b: Indices) -> Indices:
-    """Small numbers, equal where both a and b are; b >= 0."""
+    """Small integers, equal where both a and b are equal; b >= 0."""
     ids: Indices = np.unique(a * (int(b.max(initial=0)) + 1) + b, return_inverse=True)[1].astype(np.int64)
     return ids
 
 
 def _classes(growing: Growing, own: Indices, category: Indices) -> tuple[Indices, Masks]:
-    """`class_of` and `unpaid`. What is left to pay is a sequence: floats added in another order are another sum."""
+    """`class_of` and `unpaid`. Unpaid weights are compared as sequences: in another order their float sum may
+    differ."""
     G, m = category.shape
     worth = _numbered(growing.weight)
-    code = np.append(_paired(_atom_of_category(growing), worth) + 1, 0)  # at the end, for category -1: none
+    code = np.append(_paired(_atom_of_category(growing), worth) + 1, 0)  # the last one is for category -1: none
     states = np.arange(1 << m)
     untouched = ~numbered_sets(states, m)
     left = np.where(untouched[None, :, :], code[category][:, None, :], 0).reshape(G << m, m)
@@ -152,8 +153,8 @@ def _by_category(category: Indices, many: int) -> tuple[Indices, Indices, Indice
 
 @dataclass(frozen=True)
 class _Sum:
-    """constant + of_size(|S|) + sum of coefficients times atoms. `magnitude` bounds the sum of all absolute values
-    that are added on the way to it, and `off` how far the sum is from the expression."""
+    """of_size(|S|), constants included, + sum of coefficients times atoms. `magnitude` bounds the sum of the absolute
+    values of all that is added, and `off` bounds how far the sum is from the expression."""
 
     coefficients: dict[tuple[object, ...], float]
     of_size: Floats
@@ -173,12 +174,12 @@ class _Sum:
 
 
 def model_of(loss: Loss, growing: Growing, lists: Lists, M: float) -> Model | None:
-    """The loss as a sum, or None where it is not one of atoms that the model knows."""
+    """The loss as a sum, or None if it is not a sum of atoms that the model supports."""
     total = _as_sum(loss, growing)
     if total is None:
         return None
     K, G = loss.K, len(lists.some)
-    # All with rows as the first axis; of one row where rows do not differ.
+    # The first axis of these arrays is the row; its length is 1 if rows do not differ.
     coefficient = with_rows(array_of([total.coefficients.get(key, 0.0) for key in loss.expression.atoms]))
     known = np.isin(growing.kind, (PLUS, LARGER, TOUCH, DENSE, TREE))
     if (coefficient[:, ~known] != 0).any():
@@ -202,7 +203,7 @@ def model_of(loss: Loss, growing: Growing, lists: Lists, M: float) -> Model | No
 
 
 def no_model(loss: Loss, growing: Growing, lists: Lists) -> Model:
-    """A model that says nothing."""
+    """A model of infinite slack, which rules out no label."""
     return Model(np.zeros(loss.K + 1), np.zeros(len(lists.unpaid)), np.zeros(len(growing.kind)), np.inf)
 
 
@@ -241,7 +242,7 @@ def _is_size(count: Atom) -> bool:
 
 
 def _sizes(growing: Growing) -> list[float]:
-    """How large the absolute values that an atom adds up can become, in any row."""
+    """For each atom, a bound over all rows on the absolute values that it adds up."""
     number, weight = np.abs(with_rows(growing.number)).max(axis=0), np.abs(with_rows(growing.weight)).max(axis=0)
     largest = number.max(axis=1, initial=0.0)
     sizes = np.where(np.isin(growing.kind, (LARGER, SMALLER)), largest, number.sum(axis=1))
@@ -256,7 +257,7 @@ def _sizes(growing: Growing) -> list[float]:
 
 
 def _line(node: ir.Table, nothing: Floats) -> _Sum | None:
-    """A function of a count that is a line, but for rounding."""
+    """A table of a count that is linear up to rounding; None for other tables."""
     f, slope = node.table, node.slope
     if slope is None:
         return None

@@ -1,16 +1,17 @@
 """Greedy orders, one label per step: pick the list with the best ratio, take its head, update what the others cost.
 
-A list holds labels that the loss cannot tell apart, so only its likeliest label (its head) can come next. Where the
-loss is a sum, L(S + y) = common(|S| + 1) + spent + extra + sum over a of w_a max(v_a, far_a), good to `slack`: `extra`
-belongs to the list's class, v_a is the value of a diameter or largest cost, far_a the list's distance to the set.
+A list holds labels that the loss cannot tell apart, so only its likeliest label (its head) can come next. If the loss
+is a sum, L(S + y) = common(|S| + 1) + spent + extra + sum over a of w_a max(v_a, far_a), up to an error of `slack`:
+`extra` belongs to the class of the list, v_a is the value of an atom (a diameter or a largest cost), and far_a is the
+distance of the list to the set, or its cost.
 
 - pick: one vectorised pass over the lists bounds the best ratio from below, a second finds the lists that may reach it,
-  and the floats of `incremental_cost`, which decide every tie, choose among these. A loss that is not a sum has
-  infinite slack: all lists reach the bound, and each is evaluated.
+  and `incremental_cost`, which decides every tie, evaluates these. A loss that is not a sum has infinite slack: all
+  lists reach the bound, and each is evaluated.
 - take: the label enters the order, and the next label of its list becomes the head.
 - update: lists whose categories are now touched change class, and distances to the set grow.
 
-A step is O(lists); with a distance matrix it reads one row of the matrix, at memory speed.
+A step takes O(lists); with a distance matrix it reads one row of the matrix, at memory speed.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.falling import falling_orders
 
 _ROUNDING = 2.0**-50
-# The best of many numbers is found lane by lane, which vectorises; arrays over the lists are padded to whole lanes.
+# The maximum is taken in each lane separately, which vectorises; arrays over the lists are padded to whole lanes.
 _LANES = 32
 
 
 class Problem(NamedTuple):
-    """What is the same for every row."""
+    """The data that all rows share."""
 
     cost: Growing
     lists: Lists
@@ -42,8 +43,9 @@ class Problem(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Rows P (n, K), and how far each is ordered: until label `wanted` is placed or less mass than `floor` remains;
-    `orders` (n, K) are replaced from those by falling p, and `counts` (n,) gets how many labels are placed."""
+    """Rows P (n, K), and how far to order each: until label `wanted` is placed or less mass than `floor` remains.
+    `orders` (n, K) holds the orders by falling p and gets the greedy ones; `counts` (n,) gets how many labels are
+    placed."""
 
     P: Probabilities
     wanted: Indices
@@ -53,14 +55,14 @@ class Rows(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """The lists of one row (G of them, arrays marked + padded to whole lanes), and room to work in."""
+    """The G lists of one row, and scratch arrays; an axis G+ is padded to whole lanes."""
 
     state: Floats  # of `incremental_cost`
     head: Indices  # (G,) the rank of the label that may come next, K if the list is used up
     following: Indices  # (K,) the next rank of the same list
     touched: Indices  # (G,) which categories of the list are touched, as bits
-    now: Indices  # (G,) the class of the list
-    above: Ints32  # (T, height, G) the nodes above the list
+    now: Indices  # (G,) the present class of the list
+    above: Ints32  # (T, height, G) the ancestors of the list's labels
     common: Ints32  # (G,) depth of the deepest common ancestor with the label taken last
     far: Floats  # (A, G+) the distance that is compared with the value of atom a
     extra: Floats  # (G+) what the list costs beyond what every list costs; infinite if it is used up
@@ -116,7 +118,7 @@ def _fill(start: int, stop: int, rows: Rows, problem: Problem, ranks: Ranked, ca
 
 @jit
 def _begin(problem: Problem, ranks: Ranked, candidates: Candidates) -> None:
-    """Make the set empty: every list is there, with its likeliest label as head."""
+    """Start with the empty set: every list has its likeliest label as head."""
     cost, lists = problem.cost, problem.lists
     clear(cost.code, cost.data, candidates.state)
     deal(lists.list_of, ranks.label, candidates.head, candidates.following)
@@ -162,7 +164,7 @@ def _order(problem: Problem, ranks: Ranked, candidates: Candidates, wanted: int,
 
 @jit
 def _pick(problem: Problem, ranks: Ranked, candidates: Candidates, left: float) -> int:
-    """The rank of the next label; `left` is M less what every list would cost."""
+    """The rank of the next label; `left` is M minus the cost common to all lists."""
     gain, inverse, weight = candidates.gain, candidates.inverse, problem.model.far_weight
     _less(gain, candidates.extra, left)
     for a in range(len(weight)):
@@ -170,7 +172,7 @@ def _pick(problem: Problem, ranks: Ranked, candidates: Candidates, left: float) 
             _pay_far(gain, candidates.far[a], candidates.state[a], weight[a])
     slack = problem.model.slack
     lower = _best_lower(gain.reshape(-1, _LANES), inverse.reshape(-1, _LANES), candidates.lanes, slack)
-    # Where no ratio is certain to be above 0, all may be 0, and p decides.
+    # If no ratio is certainly above 0, all may be 0, and p decides.
     lower = lower * (1.0 - _ROUNDING) if lower > 0.0 else -np.inf
     return _best(problem, ranks, candidates, lower)
 
@@ -239,7 +241,7 @@ def _cost_alike(problem: Problem, candidates: Candidates, g: int, h: int) -> boo
 
 @jit
 def _ratio(problem: Problem, ranks: Ranked, candidates: Candidates, g: int) -> float:
-    """The greedy ratio of a list's head, by the floats that decide ties."""
+    """The greedy ratio of a list's head, to the bit, so that ties are decided correctly."""
     _put_far(problem, candidates, g)
     cost, r = problem.cost, candidates.head[g]
     return ratio(cost.code, cost.data, candidates.state, ranks.label, ranks.denominator, r, problem.M)
@@ -247,7 +249,7 @@ def _ratio(problem: Problem, ranks: Ranked, candidates: Candidates, g: int) -> f
 
 @jit
 def _put_far(problem: Problem, candidates: Candidates, g: int) -> None:
-    """Hand a list's distances to `incremental_cost`."""
+    """Copy the distances of a list to the state of `incremental_cost`."""
     at = far_at(problem.cost.code)
     for a in range(len(problem.cost.kind)):
         candidates.state[at + a] = candidates.far[a, g]
@@ -273,7 +275,7 @@ def _take(problem: Problem, ranks: Ranked, candidates: Candidates, r: int) -> No
 
 @jit
 def _touch(problem: Problem, candidates: Candidates, y: int) -> None:
-    """Move the lists of the categories that y touches first to the classes that they are in now."""
+    """For each category that y is the first to touch, move its lists to their new classes."""
     lists, cost = problem.lists, problem.cost
     of_y = lists.list_of[y]
     if not lists.unpaid[candidates.now[of_y]]:
@@ -294,7 +296,7 @@ def _touch(problem: Problem, candidates: Candidates, y: int) -> None:
 
 @jit
 def _reach(problem: Problem, candidates: Candidates, y: int) -> None:
-    """Let the distances to the set grow by those to y."""
+    """Update the distances of all lists to the set, which now contains y."""
     cost, lists = problem.cost, problem.lists
     for a in range(len(cost.kind)):
         metric = cost.metric[a]
@@ -312,7 +314,8 @@ def _reach_in_matrix(far: Floats, row: Floats) -> None:
 
 @jit
 def _reach_in_tree(problem: Problem, candidates: Candidates, a: int, of_y: int) -> None:
-    """The deepest common ancestor of two labels is as deep as they share nodes above them, less the root."""
+    """Update tree distances. Two labels share 1 + d ancestors if their deepest common ancestor has depth d (the root:
+    0)."""
     tree = problem.cost.metric[a]
     far, common, above = candidates.far[a], candidates.common, candidates.above[tree]
     depth, edge, some = problem.cost.depth[tree], problem.cost.edge[tree], problem.lists.some

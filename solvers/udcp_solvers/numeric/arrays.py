@@ -1,6 +1,6 @@
-"""The arrays that the rooms hand to each other, by what they hold; the first four are those of the oracle protocol.
+"""Array types shared by the packages; Floats, Indices, Masks and Probabilities are those of the oracle protocol.
 
-Records, rows of named fields in one array, stand in for many plain arrays: each of those that is handed from kernel to
+A record array (named fields in one array) replaces several plain arrays: every array that is passed from kernel to
 kernel makes all of them slower to compile.
 """
 
@@ -28,30 +28,31 @@ __all__ = [
     "records",
 ]
 
-# Counts, places, numbers of categories and nodes; `Indices` of labels are of the same type.
+# Counts, positions, indices of categories and nodes; `Indices` (of labels) is the same type.
 Ints = NDArray[np.int64]
-# Nodes of hierarchies and their depths, as `udcp_dsl` holds them.
+# Nodes of hierarchies and their depths, as `udcp_dsl` stores them.
 Ints32 = NDArray[np.int32]
 # The probabilities of one instance, float32 or float64.
 Row = NDArray[np.floating[Any]]
-# An np.recarray, and one of its records.
+# An np.recarray, and one record of it.
 Records: TypeAlias = Any
 Record: TypeAlias = Any
 
 
 def records(many: int, fields: np.dtype[Any]) -> Records:
-    """So many records, all zero."""
+    """An array of `many` records, all zero."""
     return np.zeros(many, dtype=_record_of(fields)).view(np.recarray)
 
 
 @cache
 def _record_of(fields: np.dtype[Any]) -> np.dtype[Any]:
-    """One object for each kind of record: numba recognises it at once, where it would have to compare a new one."""
+    """The record type of these fields; cached, since numba recognises the same object at once but has to compare a new
+    one."""
     return np.dtype((np.record, fields))
 
 
 def plain(P: Probabilities) -> Floats:
-    """Rows of one type for a kernel that takes its time for each: single precision, rows that cannot be written to and
-    rows with gaps are types of their own to numba, and it would compile all again."""
+    """P as a writable, contiguous float64 array, for kernels that are slow to compile: numba would compile them again
+    for float32, read-only or strided arrays, which are types of their own."""
     rows = np.ascontiguousarray(P, dtype=np.float64)
     return rows if rows.flags.writeable else rows.copy()

@@ -1,7 +1,7 @@
-"""Scores of labels that come in blocks, all of a block at once: minus the mass that remains. For `ilp`.
+"""Scores of labels that enter in blocks: minus the remaining mass. For `ilp`.
 
-As in `remaining`, with a block in place of a label: it leaves the exact mass after it and a share of its own mass
-(itself rounded once). All labels of a block have the same score, so that sets are whole blocks.
+As in `remaining`, with blocks in place of labels: the rest of a block is the exact mass after it plus a share of its
+own mass (which is rounded first). All labels of a block have the same score, so sets consist of whole blocks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from udcp_solvers.numeric.remaining import limbs_of, mass_score, not_below
 
 
 def block_scores(P: Probabilities, shares: Floats, orders: Indices, blocks: Indices) -> Floats:
-    """Every label's score; blocks[i, k] is the number of the block of the label orders[i, k], rising by 1 from 0."""
+    """Every label's score; blocks[i, k] is the block number of label orders[i, k], counted from 0 along the order."""
     out = np.empty(P.shape)
     over_rows(_scores, *P.shape, P, shares, orders, blocks, out)
     return out

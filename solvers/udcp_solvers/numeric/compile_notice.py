@@ -1,7 +1,7 @@
-"""One line on stderr, once per process, where kernels take longer than a moment to compile: a wait with a reason.
+"""Print one line on stderr, once per process, if compiling kernels takes longer than a second.
 
-It goes through the logger "udcp_dsl.compiling" as a warning, which Python prints to stderr unless logging is set up
-otherwise. `UDCP_QUIET=1` switches it off; the command line does so, as its progress line says the same.
+The line is a warning of the logger "udcp_dsl.compiling", which Python prints to stderr unless logging is configured
+otherwise. `UDCP_QUIET=1` switches it off; the command line sets it, since its progress line says the same.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _NOTICE = (
 
 @cache
 def announce_compilation() -> None:
-    """From now on the first compilation in this process that takes a while is announced. Needs numba."""
+    """From now on, announce the first slow compilation in this process. Needs numba."""
     if os.environ.get("UDCP_QUIET"):
         return
     from numba.core import event
 
     events: Any = event
 
-    class Listener(events.Listener):  # type: ignore[misc]  # numba is typed in part
-        """Starts a clock with a compilation, of those within which others happen the outermost."""
+    class Listener(events.Listener):  # type: ignore[misc]  # numba is only partly typed
+        """Starts a timer when a compilation begins (the outermost, if they are nested) and cancels it at the end."""
 
         def __init__(self) -> None:
             self._depth, self._clock, self._said = 0, threading.Timer(0, lambda: None), False

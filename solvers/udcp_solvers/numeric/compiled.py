@@ -1,11 +1,11 @@
-"""Compiled kernels, and rows in threads: the one place that touches numba's decorators.
+"""Compiled kernels, and rows in threads: the one module that uses numba's decorators.
 
 A kernel is a plain loop over the rows `start` to `stop`; `over_rows` runs blocks of rows in threads (kernels release
 the interpreter lock). Not numba's own `prange`: its thread pools end the process after a fork (OpenMP) or when two
 Python threads score at once (workqueue), and its kernels take longer to compile.
 
-numba is imported when the first kernel is called, so that oracles can be loaded and asked what they would do (`udcp
-check`) in a tenth of the time that importing it takes.
+numba is imported when the first kernel is called. So oracles can be loaded and can report their algorithm (`udcp
+check`) in a tenth of the time that this import takes.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from udcp_solvers.numeric.compile_notice import announce_compilation
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Versions of numba with which `parts` is tested; with others kernels are compiled by numba's public interface alone.
+# Range of numba versions with which `parts` is tested; other versions use only numba's public interface.
 TESTED = ((0, 60), (0, 68))
 
 
 @cache
 def _fingerprint(module: str) -> str:
-    """A hash of a module of this package and of all that it imports from the package."""
+    """A hash of a module of this package and of all modules of the package that it imports, directly or not."""
     digest = hashlib.sha256()
     waiting, seen = [module], set()
     while waiting:
@@ -48,10 +48,10 @@ def _fingerprint(module: str) -> str:
 
 @cache
 def _own_compilers() -> tuple[Any, Any] | None:
-    """The compilers of kernels and of their parts that are quicker than numba's own; None for numba's own.
+    """Our compilers for kernels and for parts, which are faster than numba's own; None to use numba's own.
 
-    They are made of numba's insides, so only versions are taken with which they are tested. `UDCP_PLAIN_NUMBA=1` asks
-    for numba's own.
+    They rely on numba's internals, so they are used only with tested versions. `UDCP_PLAIN_NUMBA=1` selects numba's
+    own.
     """
     import numba
 
@@ -60,17 +60,17 @@ def _own_compilers() -> tuple[Any, Any] | None:
         return None
     try:
         from udcp_solvers.numeric.parts import KernelCompiler, PartCompiler
-    except Exception:  # whatever has changed there: the other way is always open
+    except Exception:  # numba's internals have changed: use its own compilers
         return None
     return KernelCompiler, PartCompiler
 
 
 class Kernel:
-    """A function that is handed to numba when it is first called, from Python or from another kernel.
+    """A function that numba compiles when it is first called, from Python or from another kernel.
 
-    Compiled code finds its callees among the globals of its module, and numba asks those that it does not know for
-    their `_numba_type_`: it gets that of a part. All else that it wants to know of a callee it asks of its dispatcher.
-    Where compiling by our own compilers fails, every kernel is compiled by numba's from then on.
+    numba looks up a callee among the globals of the caller's module and asks unknown objects for `_numba_type_`: a
+    kernel returns that of its part. All other attributes are forwarded to the dispatcher. If our compilers fail where
+    numba's own succeed, all kernels are compiled by numba's own from then on.
     """
 
     _every: ClassVar[list[Kernel]] = []
@@ -84,29 +84,29 @@ class Kernel:
 
     @cached_property
     def dispatcher(self) -> Any:
-        """What numba makes of the function for Python; compiled for the types of its arguments when it is called."""
+        """numba's dispatcher for calls from Python; it compiles for the types of the arguments when it is called."""
         import numba
 
         announce_compilation()
         compilers, settings = self._compilers, dict(self._settings)
         if compilers is not None:
             settings |= {"pipeline_class": compilers[0], "_nrt": self._counted}
-        # numba's cache on disk looks only at the file of a kernel, not at the files of what it calls, and would go on
-        # using the old code of those. The name of the kernel is part of the key, so their state goes into the name.
+        # numba's disk cache checks only the file of a kernel, not those of its callees, whose old code it would keep
+        # using. The name of the kernel is part of the cache key, so a hash of all these files goes into the name.
         function = self.function
         how = "" if compilers is not None else "-plain"
         function.__qualname__ = f"{self._name}-{_fingerprint(function.__module__)}{how}"
         njit: Any = numba.njit  # untyped before numba 0.66
-        # A function made of others is part of the kernel that calls it, and numba would store it under changing names.
+        # A closure is part of the kernel that calls it, and numba would cache it under changing names.
         kept = function.__closure__ is None
         try:
             return njit(cache=kept, **settings)(function)
-        except RuntimeError:  # no folder that can be written to
+        except RuntimeError:  # no writable cache folder
             return njit(**settings)(function)
 
     @cached_property
     def _part(self) -> Any:
-        """What numba makes of the function for other kernels."""
+        """numba's dispatcher for calls from other kernels."""
         import numba
 
         compilers = self._compilers
@@ -115,7 +115,7 @@ class Kernel:
         njit: Any = numba.njit
         types: Any = numba.types
         part = njit(pipeline_class=compilers[1], _nrt=self._counted, **self._settings)(self.function)
-        # Numbers that stand in the text of a caller are types of their own to numba, each compiled by itself.
+        # numba gives each literal number in a caller its own type, and would compile the part again for each.
         template = part.get_call_template
         part.get_call_template = lambda given, kws: template([types.unliteral(kind) for kind in given], kws)
         return part
@@ -143,7 +143,7 @@ class Kernel:
 
     @classmethod
     def compile_anew(cls, *, plain: bool) -> None:
-        """Compile every kernel when it is next called, by numba's own compiler or by ours."""
+        """Recompile every kernel at its next call: by numba's own compiler if `plain`, else by ours."""
         cls._plain = plain
         for kernel in cls._every:
             kernel.__dict__.pop("dispatcher", None)
@@ -161,19 +161,20 @@ def jit(function: F) -> F:
 
 
 def jit_uncounted(function: F) -> F:
-    """Compile without counting who refers to an array, sooner and for quicker code: for kernels that make no array and
-    are called by none that counts."""
+    """Compile without reference counts of arrays, which compiles and runs faster. Only for kernels that create no array
+    and are called by no kernel that counts references."""
     return cast(F, Kernel(function, counted=False))
 
 
 def jit_any_order(function: F) -> F:
-    """Compile a loop whose sums may be taken in any order (so that it vectorises); never for a value that is kept."""
+    """Compile a loop whose sums may be taken in any order, so that it vectorises; never for a value that must be
+    exact."""
     return cast(F, Kernel(function, ("reassoc", "nnan")))
 
 
 def over_rows(kernel: Callable[..., None], n: int, K: int, *arguments: object) -> None:
-    """Call kernel(start, stop, *arguments) on blocks that cover the n rows (of K cells each), in threads; row by row
-    where they differ in an argument, or in a field of one (`PerRow`)."""
+    """Call kernel(start, stop, *arguments) on blocks that cover the n rows (of K cells each), in threads. If an
+    argument, or a field of one, differs by row (`PerRow`), the kernel is called once per row."""
     import numba
 
     settings: Any = numba.config
@@ -192,7 +193,7 @@ def over_rows(kernel: Callable[..., None], n: int, K: int, *arguments: object) -
 
 
 def _by_row(argument: Any, n: int) -> Callable[[int], Any] | None:
-    """What an argument is for each row; None where it is the same for all of them."""
+    """A function from a row to its value of an argument; None if the argument is the same for all rows."""
     if isinstance(argument, PerRow | Patched):
         if argument.n != n:
             raise ValueError(f"numbers of {argument.n} rows for {n} rows")
@@ -202,12 +203,13 @@ def _by_row(argument: Any, n: int) -> Callable[[int], Any] | None:
     fields = [(field, _by_row(field, n)) for field in argument]
     if all(of_row is None for _, of_row in fields):
         return None
-    make = getattr(argument, "_make", tuple)  # the fields may have names
+    make = getattr(argument, "_make", tuple)  # keeps named tuples
     return lambda i: make([field if of_row is None else of_row(i) for field, of_row in fields])
 
 
 def _of_one_type(argument: object) -> object:
-    """A vector that cannot be written to, such as one threshold for all rows, is a type of its own to numba, for which
-    it would compile the kernel anew; a matrix of rows is not worth a copy."""
+    """A writable copy of a read-only vector, such as one threshold for all rows; any other argument as it is. To numba,
+    read-only arrays are a type of their own, for which it would compile the kernel again; a matrix is not worth a
+    copy."""
     column = isinstance(argument, np.ndarray) and argument.ndim == 1 and not argument.flags.writeable
     return np.array(argument) if column else argument

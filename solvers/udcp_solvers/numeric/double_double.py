@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from udcp_solvers.numeric.compiled import jit
 
-# Relative to its terms, a difference below this is what rounding left: such values are equal.
+# A difference below this, relative to its terms, is only rounding: the values are equal.
 EQUAL = 2.0**-96
 
 # Above this the halves of `two_product` overflow.
@@ -47,7 +47,7 @@ def plus(high: float, low: float, x: float) -> Double:
 
 @jit
 def minus(a: float, a_low: float, b: float, b_low: float) -> Double:
-    """The difference of two."""
+    """The difference of two numbers of 106 bits."""
     s, e = two_sum(a, -b)
     t, f = two_sum(a_low, -b_low)
     s, e = two_sum(s, e + t)
@@ -56,7 +56,7 @@ def minus(a: float, a_low: float, b: float, b_low: float) -> Double:
 
 @jit
 def times(a: float, a_low: float, b: float, b_low: float) -> Double:
-    """The product of two."""
+    """The product of two numbers of 106 bits."""
     p, e = two_product(a, b)
     return two_sum(p, e + (a * b_low + a_low * b))
 

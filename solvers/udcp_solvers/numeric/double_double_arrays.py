@@ -36,7 +36,7 @@ def two_product(a: Floats, b: Floats) -> Doubles:
 
 
 def plus(x: Doubles, y: Doubles) -> Doubles:
-    """The sum of two."""
+    """The sum of two arrays of such numbers."""
     s, e = two_sum(x[0], y[0])
     t, f = two_sum(x[1], y[1])
     s, e = two_sum(s, e + t)
@@ -44,18 +44,19 @@ def plus(x: Doubles, y: Doubles) -> Doubles:
 
 
 def minus(x: Doubles, y: Doubles) -> Doubles:
-    """The difference of two."""
+    """The difference of two arrays of such numbers."""
     return plus(x, (-y[0], -y[1]))
 
 
 def times(x: Doubles, y: Doubles) -> Doubles:
-    """The product of two."""
+    """The product of two arrays of such numbers."""
     p, e = two_product(x[0], y[0])
     return two_sum(p, e + (x[0] * y[1] + x[1] * y[0]))
 
 
 def quotient(x: Doubles, y: Doubles) -> Doubles:
-    """The ratio of two; its high part is the ratio rounded to a float, infinite where that is too large."""
+    """The quotient of two arrays of such numbers. Its high part is the quotient rounded to a float, or infinite if too
+    large."""
     with np.errstate(over="ignore", invalid="ignore"):
         first = x[0] / y[0]
         large = np.abs(first) > LARGE

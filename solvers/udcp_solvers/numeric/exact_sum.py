@@ -1,8 +1,8 @@
-"""Sums of nonnegative floats, exact and then rounded once: what `math.fsum` gives, compiled.
+"""Exact sums of nonnegative floats, rounded once at the end: what `math.fsum` gives, compiled.
 
-A sum is held as integers: limb i counts units of 2^(32 (i - 2) - 1074), and 2^-1074 divides every float64. Each value
+A sum is stored as integers: limb i counts units of 2^(32 (i - 2) - 1074), and 2^-1074 divides every float64. Each value
 adds three pieces of at most 32 bits, so 2^31 values fit before a limb overflows. Exact sums do not depend on the order
-of summation: labels may be taken as they come, and an oracle may stop early and still give the same bits.
+of summation: labels may be summed in any order, and an oracle may stop early and still give the same bits.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from udcp_solvers.numeric.arrays import Ints
 from udcp_solvers.numeric.compiled import jit
 
 # Every finite float64 fits: the highest starts at limb 2045 // 32 + 2 = 65, and carries go 3 further. Two limbs of
-# zeros lie below the lowest, so that rounding may always look at three.
+# zeros lie below the lowest, so that rounding can always read three.
 LIMBS = 72
 _LOW32 = 0xFFFFFFFF
 
@@ -48,7 +48,7 @@ def add(total: Limbs, x: float, times: int) -> None:
 
 @jit
 def rounded(total: Limbs, low: int, high: int) -> float:
-    """The float64 nearest to the total (ties to even), whose limbs lie in low..high; also carries in place."""
+    """The float64 nearest to the total (ties to even), whose limbs lie in low .. high; propagates carries in place."""
     carry = 0
     for i in range(low, high + 1):
         value = total[i] + carry

@@ -14,7 +14,7 @@ from udcp_solvers.numeric.filling import put
 
 Scratch = tuple[Ints, Ints, Ints]
 
-# Below this length insertion wins over clearing and scanning the counts of the digits.
+# Up to this length, insertion sort is faster than clearing and scanning the digit counts.
 _SHORT = 48
 
 
@@ -36,13 +36,13 @@ def value_of(row: Row, bits: int) -> float:
 
 @jit
 def order_scratch(K: int) -> Scratch:
-    """Room for `falling_order` of rows of length K: keys, indices, counts of digits."""
+    """Scratch arrays of `falling_order` for rows of length K: keys, indices, digit counts."""
     return np.empty((2, K), np.int64), np.empty((2, K), np.int64), np.empty((8, 256), np.int64)
 
 
 @jit
 def falling_order(row: Row, scratch: Scratch) -> Ints:
-    """The indices of the row by falling value; a view into the scratch, good until the next call."""
+    """The indices of the row by falling value; a view into the scratch arrays, valid until the next call."""
     keys, indices, counts = scratch
     K = len(row)
     key: Ints = keys[0]
@@ -61,7 +61,7 @@ def falling_order(row: Row, scratch: Scratch) -> Ints:
     digits = row.itemsize
     counts[:digits] = 0
     for j in range(K):
-        # + 0.0 makes one zero of the two.
+        # + 0.0 turns -0.0 into 0.0.
         k = ~bits_of(row, row[j] + 0.0)
         key[j] = k
         index[j] = j
@@ -90,7 +90,7 @@ def falling_order(row: Row, scratch: Scratch) -> Ints:
 
 @jit
 def falling_orders(P: Probabilities, orders: Ints) -> None:
-    """The indices of each row by falling value."""
+    """Fill each row of `orders` with the indices of that row of P by falling value."""
     scratch = order_scratch(P.shape[1])
     for i in range(len(P)):
         put(orders[i], falling_order(P[i], scratch))

@@ -1,7 +1,7 @@
-"""Copies and orders of arrays inside kernels.
+"""Filling, copying and sorting arrays inside kernels.
 
-numba's own slices and sorts mean the same, but each that is written is compiled anew, and their checks of shapes, with
-the texts of their messages, take seconds. These kernels are compiled once for all that call them.
+numba's slice assignments and sorts do the same, but each use is compiled separately, and their shape checks, with the
+error messages, take seconds to compile. These kernels are compiled once for all callers.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from numpy.typing import NDArray
 from udcp_solvers.numeric.arrays import Floats, Ints
 from udcp_solvers.numeric.compiled import jit
 
-# Runs of this length are put in order one by one, before they are merged.
+# Runs of this length are sorted by insertion, and then merged.
 _RUN = 8
 
 
 @jit
 def fill(into: NDArray[Any], value: float) -> None:
-    """Every entry becomes the value."""
+    """Set every entry to the value."""
     for k in range(len(into)):
         into[k] = value
 
 
 @jit
 def put(into: NDArray[Any], of: NDArray[Any]) -> None:
-    """Every entry becomes that of another array, which is at least as long."""
+    """Set every entry of `into` to that of `of`, which is at least as long."""
     for k in range(len(into)):
         into[k] = of[k]
 
 
 @jit
 def order_by(values: Floats, places: Ints, spare: Ints) -> None:
-    """Order `places` by the rising values there; equal ones stay as they are. `spare` is room for as many."""
+    """Sort `places` by rising values[place], stably. `spare` is a scratch array of at least the same length."""
     n = len(places)
     for start in range(0, n, _RUN):
         for last in range(start + 1, min(start + _RUN, n)):
@@ -46,7 +46,7 @@ def order_by(values: Floats, places: Ints, spare: Ints) -> None:
     while width < n:
         for start in range(0, n, 2 * width):
             middle, end = min(start + width, n), min(start + 2 * width, n)
-            # The first run is all that there is, or ends before the second begins: in order already.
+            # There is no second run, or all of it comes after the first: already in order.
             a, b = start, end if middle == end or values[places[middle - 1]] <= values[places[middle]] else middle
             for k in range(start, end):
                 if b >= end or (a < middle and values[places[a]] <= values[places[b]]):

@@ -1,22 +1,23 @@
-"""Scores by the mass that remains, along falling p: the kernels of `base` and `raps`.
+"""Scores by the remaining mass, along falling p: the kernels of `base` and `raps`.
 
-The k-th label of a row (order: falling p, ties by lower index) leaves rest_k, the exact sum of the probabilities after
-it and of its row's share of its own (see `remaining`), rounded once to float64, and has the score
+For the k-th label of a row (by falling p, ties by lower index), rest_k is the exact sum of the probabilities after it
+and of a share of its own (see `remaining`), rounded once to float64. Its score is
 
     s_k = lam * max(k - free, 0) - rest_k,      with k * 1e-300 in place of -rest_k where nothing remains,
 
 and -1 in place of -rest_1 where the share is 1.
 
-The exact sum stands in for the float64 sum from the small end, of which it is the ideal: it has the same resolution
-down to 2^-1074, and since it does not depend on the order of summation, `score_of` sorts nothing, and `sets` may find
-the last label of a set by bisection. One thread, K = 1,000, float32, microseconds a row: `score_of` 4 to 5 and `sets`
-3 to 4; sorting the values and summing in order takes 5 for each where numpy sorts with AVX-512, and np.argsort 11.
+The exact sum is at least as precise as a float64 sum from the smallest term up, and resolves down to 2^-1074. Since it
+does not depend on the order of summation, `score_of` needs no sort, and `sets` finds the last label of a set by
+bisection. Microseconds per row in one thread, for K = 1,000 and float32: `score_of` 4 to 5, `sets` 3 to 4; sorting the
+values and summing in order takes 5 for each if numpy sorts with AVX-512, and np.argsort takes 11.
 
-Scores rise strictly along the order, so that none of it is lost (s_k >= nextafter(s_{k-1}) never has to be enforced):
+Scores rise strictly along the order, so s_k >= nextafter(s_{k-1}) never has to be enforced:
 - lam = 0: with a share w, rest_{k-1} - rest_k = w p_{k-1} + (1 - w) p_k >= p_k, and rest_k <= (K - k + 1) p_k since no
   label after k has more than p_k; so rest falls by a factor of 1 + 1/K at least, far more than the 2^-53 of each of two
-  roundings. Ranks times 1e-300 are distinct. Only a row that sums to more than 1 may have a second label, and more,
-  that leave 1 or above: by `mass_score` these follow the first in steps of 2^-53, until the rest is below.
+  roundings. Ranks times 1e-300 are distinct. With share 1, a row that sums to more than 1 may have further labels with
+  a rest of 1 or more, although the first label scores -1: `mass_score` then makes scores rise from -1 in steps of
+  2^-53, until -rest is higher.
 - lam >= 1e-9: two neighbours beyond `free` differ by at least lam / 2 before the last rounding, and that moves neither
   by more than 2^-52 max(K, lam K).
 """
@@ -48,7 +49,7 @@ def mass_score_of(P: Probabilities, shares: Floats, y: Indices, lam: float, free
 
 
 def mass_sets(P: Probabilities, shares: Floats, tau: Floats, lam: float, free: int) -> Masks:
-    """The sets at thresholds tau, one a row."""
+    """The sets at thresholds tau, one per row."""
     out = np.empty(P.shape, dtype=np.bool_)
     over_rows(_sets, *P.shape, P, shares, np.ascontiguousarray(tau), lam, free, out)
     return out
@@ -74,7 +75,7 @@ def _scores(start: int, stop: int, P: Probabilities, shares: Floats, lam: float,
             x = np.float64(row[y])
             rest = 0.0
             if x > 0.0:
-                # The order rises from here, so the first value touches the lowest limb and the last the highest.
+                # Values rise in this loop, so the first one touches the lowest limb and the latest one the highest.
                 low = min(low, limb_of(share * x if share > 0.0 else x))
                 high = limb_of(x) + 3
                 rest = with_label(total, x, share, low, high)
@@ -122,10 +123,10 @@ def _sets(
 
 @jit
 def _cut(row: Row, share: float, tau: float, lam: float, free: int, total: Limbs) -> tuple[float, int]:
-    """The set at tau: the labels with p above the first number, and as many of those at it as the second says.
+    """The set at tau as (value, ties): all labels with p > value, and the first `ties` labels with p = value.
 
-    Bisection over values v: the last label with p >= v is in iff its score is at most tau. The scores that steer it
-    come from sums in no fixed order; where one of the last two is too near tau to be sure, or labels tie, `_exact_cut`
+    Bisection over values v: the last label with p >= v is in if and only if its score is at most tau. These scores come
+    from sums in any order; if one of the last two is too close to tau to be certain, or if labels tie, `_exact_cut`
     decides.
     """
     K = len(row)
@@ -142,7 +143,7 @@ def _cut(row: Row, share: float, tau: float, lam: float, free: int, total: Limbs
         rank = K - below
         rest = rem + share * _least_from(row, value) if share > 0.0 else rem
         score = _score(rest, rank, share, lam, free)
-        # K terms in any order: an error of at most K 2^-53 rest; and that of the last additions.
+        # A sum of K terms in any order has an error of at most K 2^-53 rest; 8 more cover the last additions.
         sure = abs(score - tau) > (K + 8) * 2.0**-52 * (rest + lam * max(rank - free, 0))
         if score <= tau:
             high, below_high, sure_high = middle, below, sure
@@ -155,7 +156,7 @@ def _cut(row: Row, share: float, tau: float, lam: float, free: int, total: Limbs
 
 @jit_any_order
 def _remaining_below(row: Row, value: float) -> tuple[float, int]:
-    """The mass and the number of the labels with p < value; the mass nearly."""
+    """The mass (up to rounding) and the number of the labels with p < value."""
     mass = 0.0
     below = 0
     for j in range(len(row)):
@@ -167,7 +168,7 @@ def _remaining_below(row: Row, value: float) -> tuple[float, int]:
 
 @jit_any_order
 def _least_from(row: Row, value: float) -> float:
-    """The p of the last label with p >= value; there is one."""
+    """The p of the last label with p >= value; there must be one."""
     least = 2.0
     for j in range(len(row)):
         x = np.float64(row[j])
@@ -179,7 +180,7 @@ def _least_from(row: Row, value: float) -> float:
 def _exact_cut(
     row: Row, share: float, above: float, tau: float, lam: float, free: int, total: Limbs
 ) -> tuple[float, int]:
-    """`_cut` by exact sums, class after class of equal p, starting at the highest class below `above`."""
+    """`_cut` by exact sums: one class of equal p after another, from the highest class below `above`."""
     K = len(row)
     trial = np.empty_like(total)
     value = _nearest_class(row, above, False)
@@ -195,7 +196,8 @@ def _exact_cut(
                 rank -= 1
             elif x == value:
                 ties += 1
-        # Leave out the last `few` labels of this class: the set fits with `many`, and not with `few`.
+        # Bisect how many of the last labels of this class to leave out: the set fits without `many`, and not without
+        # `few`.
         few, many = -1, ties + 1
         while many - few > 1:
             middle = (few + many) >> 1

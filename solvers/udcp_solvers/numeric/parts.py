@@ -1,12 +1,12 @@
-"""Kernels that only other kernels call, compiled as parts of these: optimised once, where they end up.
+"""Kernels that only other kernels call are compiled as parts of their callers, and are optimised once.
 
-numba makes each function ready for Python: it wraps it, optimises it with all that it calls, and makes machine code
-of it. For a kernel that only other kernels call nothing of this is used, and what it calls is optimised anew at every
-level above it. A part stops at its own code, linked with that of the parts that it calls; the kernel that Python calls
-is optimised with all its parts at once. The code means the same, so that results do not change by a bit.
+numba prepares every function for Python: it wraps it, optimises it together with all its callees and generates machine
+code. A kernel that only other kernels call needs none of this, and its callees are optimised again at every level above
+it. A part is not optimised; its code is only linked with that of the parts that it calls. The kernel that Python calls
+is optimised with all its parts at once. The code is equivalent, so results are identical to the bit.
 
-These are passes and a library of numba's compiler, in place of its own. Passes that look for what no kernel has,
-closures and expressions of whole arrays, are left out, and what is found out about calls is remembered.
+This module replaces passes and the code library of numba's compiler. It leaves out the passes for closures and for
+whole-array expressions, which kernels do not contain, and caches what numba looks up about calls (`remembered`).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from numba.core.untyped_passes import InlineClosureLikes
 
 from udcp_solvers.numeric.remembered import remembered_calls
 
-# numba is typed in part: what is not is called through these.
+# numba is only partly typed; its untyped members are used through these.
 _dynfunc: Any = import_module("numba._dynfunc")
 _default_passes: Any = DefaultPassBuilder
 _register: Any = register_pass
 
 
 class _Unoptimised(JITCodeLibrary):
-    """Code that is linked, and neither optimised as a whole nor made into machine code."""
+    """Code that is linked, but neither optimised as a whole nor compiled to machine code."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -60,7 +60,7 @@ class _Lowering(NativeLowering):
 
 @_register(mutates_CFG=True, analysis_only=False)
 class _PartInference(_Inference):
-    """Lets a part return an array where references are not counted: who calls it does not count them either."""
+    """Lets a part return an array although references are not counted; its callers do not count them either."""
 
     _name = "udcp_part_inference"
 
@@ -84,7 +84,7 @@ class _PartLowering(_Lowering):
         state.flags.no_compile = state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
         super().run_pass(state)
         lowered = state["cr"]
-        # What stands for it among numba's functions: one that Python cannot call.
+        # numba registers a function object for the part: one that Python cannot call.
         name = lowered.fndesc.qualname.rpartition(".")[2]
         stand_in = _dynfunc.make_function(lowered.fndesc.lookup_module(), name, "", 0, lowered.env, (state.library,))
         context.insert_user_function(stand_in, lowered.fndesc, [state.library])
@@ -93,7 +93,7 @@ class _PartLowering(_Lowering):
 
 
 class KernelCompiler(CompilerBase):
-    """numba's compiler, without passes that have nothing to do in a kernel."""
+    """numba's compiler with cached look-ups, without the passes that no kernel needs."""
 
     own: ClassVar[dict[Any, Any]] = {NativeLowering: _Lowering, NopythonTypeInference: _Inference}
 
@@ -106,6 +106,6 @@ class KernelCompiler(CompilerBase):
 
 
 class PartCompiler(KernelCompiler):
-    """The same, but for the last step."""
+    """The compiler of parts: `KernelCompiler` with its own inference and lowering."""
 
     own: ClassVar[dict[Any, Any]] = {NativeLowering: _PartLowering, NopythonTypeInference: _PartInference}

@@ -1,18 +1,18 @@
-"""Scores along a given order of the labels: minus the mass that remains. For `greedy`, and any oracle with an order.
+"""Scores along a given order of the labels: minus the remaining mass. For `greedy` and any oracle with an order.
 
-The k-th label of an order leaves rest_k, the exact sum of the probabilities of all labels after it and of a share of
+For the k-th label of an order, rest_k is the exact sum of the probabilities of all labels after it and of a share of
 its own (share * p_k, rounded), rounded once to float64. A row has one share: 1 counts the mass before a label, 0 the
-mass through it, 1 - U what is between. The sum does not depend on how the labels after k would be ordered, so an order
-may end early. The score is
+mass through it, 1 - U a mass between these. The sum does not depend on the order of the labels after k, so an order may
+end early. The score is
 
     s_k = max(-rest_k, nextafter(s_(k-1), +inf)),      with k * 1e-300 in place of -rest_k where nothing remains.
 
-Before the first label there is no mass, whatever the rounded probabilities of a row come to: with share 1 it has the
-score -1, the same in every row, so that a threshold which takes in the first label of one row takes in those of all.
+With share 1, the first label of every row has the score -1, even if the rounded probabilities of the row do not sum to
+1: so a threshold that admits the first label of one row admits the first labels of all rows.
 
-Unlike by falling p, labels may be so small against what remains that rest_k = rest_(k-1); then the step up keeps the
-order. Where the rest falls by more than K steps its score is -rest_k whatever came before: so the score of one label
-needs the sums of a few labels before it, not of all.
+Unlike in the order by falling p, a label may be so small against the rest that rest_k = rest_(k-1); then nextafter
+keeps the order. Where the rest falls by more than K such steps, the score is -rest_k whatever the scores before. So the
+score of one label needs the sums of a few labels before it, not of all.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from udcp_solvers.numeric.exact_sum import LIMBS, Limbs, add, limb_of, rounded
 
 
 def row_blocks(P: Probabilities, cells: int) -> list[slice]:
-    """The rows of P in blocks of about so many cells."""
+    """Slices that divide the rows of P into blocks of about `cells` cells."""
     n, K = P.shape
     step = max(1, cells // K)
     return [slice(start, start + step) for start in range(0, n, step)]
@@ -46,7 +46,8 @@ def remaining_score_of(P: Probabilities, shares: Floats, orders: Indices, counts
 
 
 def remaining_sets(P: Probabilities, shares: Floats, orders: Indices, counts: Indices, tau: Floats) -> Masks:
-    """The sets at thresholds tau, one a row; all labels beyond the first `counts` are out."""
+    """The sets at thresholds tau, one per row. Labels beyond the first `counts` are out, unless tau admits all
+    labels."""
     out = np.empty(P.shape, dtype=np.bool_)
     over_rows(_sets, *P.shape, P, shares, orders, counts, np.ascontiguousarray(tau), out)
     return out
@@ -54,7 +55,8 @@ def remaining_sets(P: Probabilities, shares: Floats, orders: Indices, counts: In
 
 @jit
 def mass_score(rest: float, k: int, share: float) -> float:
-    """The score of the k-th label before the step up, or after it where that starts from the -1 of a first label."""
+    """The score of the k-th label from its rest alone; with share 1, at least what nextafter makes of the first label's
+    -1."""
     if share == 1.0 and (k == 1 or rest >= 0.5):
         return -1.0 if k == 1 else max(-rest, (k - 1) * 2.0**-53 - 1.0)
     return -rest if rest > 0.0 else k * 1e-300
@@ -62,7 +64,7 @@ def mass_score(rest: float, k: int, share: float) -> float:
 
 @jit
 def with_label(total: Limbs, x: float, share: float, low: int, high: int) -> float:
-    """What a label of mass x leaves, where the total is the mass after it; it is added to the total."""
+    """The rest of a label of mass x, given the total mass after it; adds x to the total."""
     if share == 1.0:
         add(total, x, 1)
         return rounded(total, low, high)
@@ -78,7 +80,7 @@ def with_label(total: Limbs, x: float, share: float, low: int, high: int) -> flo
 
 @jit
 def without_label(total: Limbs, x: float, share: float, low: int, high: int) -> float:
-    """What a label of mass x leaves, where the total is its own mass and that after it; it is taken from the total."""
+    """The rest of a label of mass x, given the total of its mass and the mass after it; subtracts x from the total."""
     if share == 1.0:
         rest = rounded(total, low, high)
         add(total, x, -1)
@@ -165,7 +167,7 @@ def _sets(
 
 @jit
 def limbs_of(row: Row, share: float) -> tuple[int, int]:
-    """The lowest and the highest limb that sums over the row touch, a share of one label among them."""
+    """The lowest and the highest limb that sums over the row touch, including a share of one label."""
     least, most = np.inf, 0.0
     for x in row:
         if x > 0.0:
@@ -176,7 +178,7 @@ def limbs_of(row: Row, share: float) -> tuple[int, int]:
 
 @jit
 def _sum_after(row: Row, order: Indices, last: int, placed: Masks, total: Limbs) -> None:
-    """The exact mass of the labels that are not among order[: last + 1]."""
+    """Set `total` to the exact mass of the labels that are not in order[: last + 1]."""
     total[:] = 0
     if last == len(row) - 1:
         return
@@ -191,10 +193,10 @@ def _sum_after(row: Row, order: Indices, last: int, placed: Masks, total: Limbs)
 
 @jit
 def _restart(row: Row, share: float, order: Indices, last: int, tau: float, total: Limbs, rests: Floats) -> int:
-    """A place at or before `last` whose score is minus what it leaves for certain and at most tau, or 0.
+    """A position at or before `last` whose score is certainly its own -rest and at most tau; 0 if there is none.
 
-    Fills `rests` from there to `last`; `total` holds the mass after `last`. All scores before place k are at most
-    -rest of the place before it, or the -1 of a first label, and k steps up, each of at most 2^-52 rest.
+    Fills `rests` from there to `last`; `total` holds the mass after `last`. Each score before position k is at most
+    -rest of position k - 1 (or the -1 of a first label) plus k steps of at most 2^-52 rest.
     """
     K = len(row)
     low, high = limbs_of(row, share)

@@ -1,9 +1,9 @@
-"""What numba finds out about a call, kept while kernels are compiled: it asks again at every place.
+"""Caches what numba looks up about calls while kernels are compiled; numba itself looks it up again at every call.
 
-Which implementation an operator or a builtin has for given types numba finds by trying its templates one after
-another, a dozen for each subscript and twice each, and every try compares all flags of the compilation. The answer
-depends on the function, the types and the flags alone. How large a variable is it asks LLVM, by a module of text that
-is parsed for each. Nor is there garbage meanwhile that is worth looking for.
+To find the implementation of an operator or builtin for given types, numba tries its templates one after another (a
+dozen for each subscript, and twice each), and every try compares all flags of the compilation. The answer depends only
+on the function, the types and the flags. For the size of a variable, numba has LLVM parse a module of text each time.
+Python's garbage collector runs less often meanwhile, since there is little garbage to find.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-# numba is typed in part: what is not is called through these.
+# numba is only partly typed; its untyped members are used through these.
 _functions: Any = import_module("numba.core.types.functions")
 _config: Any = import_module("numba.core.targetconfig")
 _base: Any = import_module("numba.core.base")
 
-_OBJECTS = 50_000  # new ones, after which Python looks for garbage among them
+_OBJECTS = 50_000  # new objects per run of the garbage collector
 
 
 class _Calls:
-    """Signatures of calls and what implements them, by function, types and flags; sizes of variables, by type."""
+    """Cached signatures and implementations of calls, by function, types and flags; cached sizes of variables, by
+    type."""
 
     def __init__(self) -> None:
         self.under_way = False
@@ -42,7 +43,7 @@ class _Calls:
             found = self.original(function, context, types, keywords)
             self._known[key] = found, function.get_impl_key(found)
         signature, implementation = self._known[key]
-        # A function knows one implementation for a signature, that of the flags it was last asked with.
+        # A function stores one implementation per signature: that for the flags of its last call.
         function._impl_keys[signature.args] = implementation
         return signature
 
@@ -53,7 +54,7 @@ class _Calls:
         return self._sizes[key]
 
     def _of_flags(self) -> Any:
-        """The flags of the function that is compiled just now; every function has an object of its own for them."""
+        """The flags of the function that is being compiled, as text; each function has its own flags object."""
         flags = _config.ConfigStack.top_or_none()
         if flags is not self._flags:
             self._flags, self._told = flags, str(flags.values())
@@ -65,7 +66,7 @@ _calls = _Calls()
 
 @contextmanager
 def remembered_calls() -> Iterator[None]:
-    """In the block, which holds numba's lock of the compiler, each kind of call and each size is looked up once."""
+    """A context in which each kind of call and each size is looked up once; the caller holds numba's compiler lock."""
     if _calls.under_way:
         yield
         return

@@ -1,9 +1,10 @@
-"""Masses and values of all balls of a hierarchy at once, from what lies below each node down to each depth.
+"""Masses and values of all balls of a hierarchy at once, from sums over the labels below each node, down to each depth.
 
-Let below(u, r) be the labels below node u at most r away from it. A ball around v is below(v, r), and, from each
-ancestor on, what lies below it but not below the child on the path to v. So the sums over below(u, r), which are sums
-over children, give those of all balls. At price mu a set of labels is worth the least of (cost + mu * mass left out)
-over its subsets; with a weight w on every node (the categories of the laminar part are nodes of the hierarchy),
+Let below(u, r) be the labels below node u that are at most r edges away from it. A ball around v consists of below(v,
+r) and, for each ancestor, of its labels below the ancestor but not below the child on the path to v. So the sums over
+below(u, r), which are sums over children, give the sums over all balls. The value of a set of labels at price mu is the
+least of (cost + mu * mass left out) over its subsets. With a weight w on every node (the categories of the laminar part
+are nodes of the hierarchy),
 
     value(u, r) = min(mu * mass(u, r), w(u) + sum of value(child, r - 1)).
 """
@@ -21,7 +22,7 @@ from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.double_double import Double, minus, two_sum
 from udcp_solvers.prices.regions import Tree
 
-# Of the value of a set and of a label: closer than this, relatively, one cannot say whether it pays.
+# Relative tolerances: closer than this, it is uncertain whether a category or a label pays.
 NEAR_CATEGORY = 1e-12
 NEAR_LABEL = 1e-15
 
@@ -38,9 +39,9 @@ class Pairs(NamedTuple):
     """The pairs (u, r): those of node i are first[i]:first[i + 1]; `inner[starts[s]:starts[s + 1]]` are the pairs
     (child, r - 1) of pair s.
 
-    `weight` is that of a node's category; `costs`, by place, has the label's own category in it. Ball b starts as pair
-    `cores[b].pair` and goes up its steps, from `step` on: pair `more` without pair `less` (-1 for none), in a category
-    of weight `door`. `above` is what the categories around all of this cost.
+    `weight` is that of each node's category; `costs`, by place, includes the weight of a label's own category. Ball b
+    starts as pair `cores[b].pair` and goes up its steps, from `step` on: each adds pair `more` without pair `less` (-1
+    for none), in a category of weight `door`. `above` is the weight of the categories around all of this.
     """
 
     first: Ints
@@ -53,7 +54,7 @@ class Pairs(NamedTuple):
 
 
 def pairs_of(tree: Tree, costs: Floats, weight: Floats) -> Pairs:
-    """For the costs of labels, by place, and the weights of the categories that are nodes."""
+    """The pairs of a tree, for label costs by place and the weights of the categories that are nodes."""
     nodes = tree.nodes[:-1]
     parent, near = nodes.parent.tolist(), nodes.near.tolist()
     far = [1 if high > low else 0 for low, high in zip(nodes.leaves, tree.nodes.leaves[1:], strict=True)]
@@ -98,7 +99,7 @@ def pairs_of(tree: Tree, costs: Floats, weight: Floats) -> Pairs:
 
 @jit
 def load_masses(p: Floats, tree: Tree, pairs: Pairs, sums: Records) -> None:
-    """Masses of all pairs, for the p of a row by place. The last pair is the whole tree."""
+    """Compute the masses of all pairs, for p by place. The last pair is the whole tree."""
     first, starts, inner = pairs.first, pairs.starts, pairs.inner
     for i in range(len(first) - 1):
         own, own_low = 0.0, 0.0
@@ -116,7 +117,7 @@ def load_masses(p: Floats, tree: Tree, pairs: Pairs, sums: Records) -> None:
 
 @jit
 def mass_outside(b: int, tree: Tree, pairs: Pairs, sums: Records) -> Double:
-    """The mass outside ball b, to 106 bits of that of the row."""
+    """The mass outside ball b, to 106 bits of the row's mass."""
     all_of, core = sums[-1], pairs.cores[b]
     inside = sums[core.pair]
     high, low = minus(all_of.mass, all_of.mass_low, inside.mass, inside.mass_low)
@@ -133,7 +134,7 @@ def mass_outside(b: int, tree: Tree, pairs: Pairs, sums: Records) -> Double:
 
 @jit_any_order
 def _best_of(mu: float, p: Floats, costs: Floats) -> tuple[float, int]:
-    """The value of labels in no common category, and how many of them may pay."""
+    """The value of labels that share no category, and how many of them may pay."""
     value, paying = 0.0, 0
     for i in range(len(p)):
         left = mu * p[i]
@@ -144,7 +145,7 @@ def _best_of(mu: float, p: Floats, costs: Floats) -> tuple[float, int]:
 
 @jit
 def load_values(mu: float, gains: float, p: Floats, tree: Tree, pairs: Pairs, sums: Records) -> None:
-    """Values of all pairs at a finite price mu; `gains` is minus the sum of the negative costs."""
+    """Compute the values of all pairs at a finite price mu; `gains` is minus the sum of the negative costs."""
     first, starts, inner, costs = pairs.first, pairs.starts, pairs.inner, pairs.costs
     for i in range(len(first) - 1):
         low, high = tree.nodes[i].leaves, tree.nodes[i + 1].leaves
@@ -162,7 +163,7 @@ def load_values(mu: float, gains: float, p: Floats, tree: Tree, pairs: Pairs, su
 
 @jit
 def _entered(skip: float, weight: float, inside: float, paying: int, gains: float) -> tuple[float, int]:
-    """The value of a category, given that of what is inside it; and whether something in it may pay."""
+    """The value of a category, given the value of what is inside it; and whether something in it may pay."""
     enter = weight + inside
     near = NEAR_CATEGORY * (weight + skip + gains)
     return min(skip, enter), 1 if paying > 0 and enter <= skip + near else 0
@@ -170,7 +171,7 @@ def _entered(skip: float, weight: float, inside: float, paying: int, gains: floa
 
 @jit
 def value_of(b: int, mu: float, gains: float, tree: Tree, pairs: Pairs, sums: Records) -> tuple[float, bool]:
-    """The value of ball b, the diameter apart, at the price that was loaded; whether something in it may pay."""
+    """The value of ball b without its diameter, at the price of `load_values`; and whether something in it may pay."""
     core = pairs.cores[b]
     part = sums[core.pair]
     mass, value, many = part.mass, part.value, part.pays

@@ -1,7 +1,8 @@
 """Losses that are cuts of a graph: label costs of any sign + nonnegative weights on categories + capped sums.
 
-A capped sum is w min(what the set touches, k): of labels, categories, or weights on them. A concave function of a count
-is a sum of these, with a slope that for sizes may be negative (then it goes to the label costs).
+A capped sum is w min(count, k), where the count is of labels, touched categories, or weights on them. A concave
+function of a count is a sum of capped sums and a linear term; for a count of labels its slope may be negative, since it
+is added to the label costs.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Capped:
 
 @dataclass
 class Cut:
-    """The parts, while they are collected; categories by members."""
+    """The parts of the loss, while they are collected; categories are keyed by their members."""
 
     costs: Floats
     categories: dict[tuple[int, ...], float] = field(default_factory=dict)
@@ -42,7 +43,7 @@ class Cut:
 
     @staticmethod
     def of(loss: Loss) -> Cut | None:
-        """None where the loss is not seen to be a cut."""
+        """The parts of a loss; None if it is not recognised as a cut."""
         cut = Cut(np.zeros(loss.K))
         return cut if cut._collect(loss.expression.root, 1.0, additive_forms(loss.expression)) else None
 
@@ -71,7 +72,8 @@ class Cut:
             self.categories[members] = self.categories.get(members, 0.0) + part.weight
 
     def _concave(self, f: Floats, counted: Additive | None) -> bool:
-        """f(k) = f(0) + sum of the bends * min(count, k) + the last slope * count."""
+        """Add f(count) for concave f: the sum of the bends * min(count, k) + the last slope * count; False for other
+        f."""
         if counted is None:
             return False
         steps = np.diff(f)
@@ -85,7 +87,7 @@ class Cut:
         return True
 
     def _least(self, node: Extremum, factor: float, forms: dict[int, Additive | None]) -> bool:
-        """min(e, k), e a sum of nonnegative parts."""
+        """Add factor * min(e, k), where e is a sum of nonnegative parts; False for other minima."""
         constants = [e.number for e in node.operands if isinstance(e, Constant)]
         others = [forms[id(e)] for e in node.operands if not isinstance(e, Constant)]
         if len(others) != 1 or not constants or (e := others[0]) is None or e.diameters or e.of_size is not None:

@@ -1,9 +1,9 @@
-"""Prices under losses that are cuts (see `cuts`): the S_mu are nested, and each is a minimum cut.
+"""Prices under losses that are cuts (see `cut_form`): the S_mu are nested, and each is a minimum cut.
 
-Labels are nodes behind the source: leaving y out cuts mu p(y), taking it cuts its cost; a category is a node behind its
-labels, and cuts its weight; a capped sum is a node behind what it counts, and cuts either each of them or its cap. The
-hull is traced (`hull.tracer`): the labels between two sets, a run of the order in which they are bought, are divided
-by a cut of the graph of these labels alone; what is before the run has been paid for.
+Labels are nodes behind the source: leaving y out cuts mu p(y), taking it cuts its cost. A category is a node behind its
+labels: touching it cuts its weight. A capped sum is a node behind what it counts: the cut severs either what is counted
+or the cap. The hull is traced (`hull.tracer`). The labels between two sets are a run of the order in which they are
+bought; a cut of the graph of these labels alone divides the run, since what is before it has been paid for.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Parts(NamedTuple):
 
 
 class State(NamedTuple):
-    """What has been bought: whether a category is paid for, what each capped sum holds.
+    """What has been bought: the categories that are `paid` for, and the count that each capped sum holds (`held`).
 
-    And for the run at hand: nodes of the graph, and whether a category has been seen.
+    For the present run: the graph's nodes of categories and capped sums, and the categories that have been `seen`.
     """
 
     paid: Masks
@@ -58,7 +58,7 @@ class State(NamedTuple):
 
 
 class Traced(NamedTuple):
-    """A row: p, its scores, and an order of the labels, in which a set is all labels before its end."""
+    """The trace of one row: p, scores, and an order of the labels; a set is all labels before its entry in `ends`."""
 
     p: Floats
     score: Floats
@@ -70,7 +70,7 @@ class Traced(NamedTuple):
 
 
 class CutPrices:
-    """The prices of one loss, by row."""
+    """Computes the prices of the labels of each row under one loss."""
 
     def __init__(self, cut: Cut) -> None:
         K = len(cut.costs)
@@ -101,7 +101,7 @@ class CutPrices:
 
     @staticmethod
     def of(loss: Loss) -> Callable[[], CutPrices] | None:
-        """What makes them; None where the loss is not seen to be a cut."""
+        """A constructor of the prices; None if the loss is not recognised as a cut."""
         cut = Cut.of(loss)
         return None if cut is None else partial(CutPrices, cut)
 
@@ -125,7 +125,7 @@ def _scores(start: int, stop: int, P: Probabilities, parts: Parts, out: Floats) 
     row = Traced(np.empty(K), np.empty(K), np.empty(K, np.int64), np.empty(K + 3, np.int64), parts, state, graph)
     slots = np.arange(K + 3)
     for n in range(start, stop):
-        many = K - K  # not a literal, which would have all that is called compiled once more
+        many = K - K  # not a literal, for whose type all callees would be compiled again
         for y in range(K):
             row.p[y], row.score[y] = P[n, y], np.inf
             # A label without mass may be bought only where it is a gain.
@@ -143,7 +143,7 @@ def _scores(start: int, stop: int, P: Probabilities, parts: Parts, out: Floats) 
 
 @jit
 def _meeting(row: Traced, a: int, b: int) -> Slope:
-    """What the labels of a run cost together on top of what has been bought, and their mass."""
+    """The cost of the labels between two sets on top of what has been bought, and their mass."""
     p, parts, state = row.p, row.parts, row.state
     K = len(p)
     cost, cost_low, mass, mass_low = 0.0, 0.0, 0.0, 0.0
@@ -184,9 +184,9 @@ _trace = jit(tracer(_meeting, _search, _enter))
 
 @jit
 def _divide(row: Traced, mu: float, largest: bool, low: int, high: int) -> int:
-    """Bring the labels of the run low .. high that are bought at price mu to its front; where they end.
+    """Move the labels of the run low .. high - 1 that are bought at price mu to its front; returns where they end.
 
-    Of several sets the largest or the smallest.
+    Of several best sets, the largest or the smallest.
     """
     p, order, parts, state, graph = row.p, row.order, row.parts, row.state, row.graph
     K, costs = len(p), parts.costs
@@ -216,7 +216,7 @@ def _divide(row: Traced, mu: float, largest: bool, low: int, high: int) -> int:
     if not largest:
         mark_smallest(graph)
     front = low
-    # Node numbers go with the places before anything is moved: a stable partition by two passes over the run.
+    # Nodes are numbered by the places before any label is moved, so the run is partitioned, stably, in two passes.
     for i in range(low, high):
         if graph.level[2 + i - low] < 0:
             graph.queue[front - low] = order[i]
@@ -233,7 +233,7 @@ def _divide(row: Traced, mu: float, largest: bool, low: int, high: int) -> int:
 
 @jit
 def _count(element: int, node: int, parts: Parts, state: State, graph: Graph) -> None:
-    """Arcs to the capped sums that count a label or category, as far as there is room below their caps."""
+    """Add arcs to the capped sums that count a label or category and are still below their caps."""
     for j in range(parts.counts[element], parts.counts[element + 1]):
         g = parts.sums[j]
         room = parts.cap[g] - state.held[g]
@@ -246,8 +246,8 @@ def _count(element: int, node: int, parts: Parts, state: State, graph: Graph) ->
 
 @jit
 def _buy(row: Traced, price: float, low: int, high: int) -> int:
-    """Buy the labels of a run; where those end that are bought. At a tie fewer labels: of those without mass, at its
-    end, only the ones that are a gain."""
+    """Buy the labels of a run; returns where the bought labels end. Labels without mass are moved to the end, and only
+    those that are a gain are bought: at a tie, fewer labels."""
     order, middle = row.order, high
     for i in range(high - 1, low - 1, -1):
         if row.p[order[i]] == 0.0:

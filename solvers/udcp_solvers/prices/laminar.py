@@ -1,11 +1,13 @@
 """Prices under a laminar loss: L = sum of w_C any(C) over a forest of categories, w_C >= 0, + label costs l(y).
 
 Category C is entered at the least mu >= 0 at which some set inside C has cost <= mu * mass with mass > 0 (or cost < 0),
-the cost of C and of the categories within it included. That entry price is the least ratio of cost to mass, found by
-Newton's (Dinkelbach's) steps: from any set's ratio, take all that pays at it, and its ratio next, until it falls no
-more. A label is bought at the largest price on its path: its own l / p and the entry prices of the categories around.
+the cost of C and of the categories within it included. This entry price is the least ratio of cost to mass. Newton's
+(Dinkelbach's) steps find it: take all that pays at the ratio of some set, then go on with the ratio of what was taken,
+until it no longer falls. A label is bought at the largest price on its path: its own l / p and the entry prices of the
+categories around it.
 
-Nothing is subtracted, so small probabilities keep their digits. All faces call the same code, hence the same bits.
+Nothing is subtracted, so small probabilities keep their digits. `scores`, `score_of` and `sets` call the same code, so
+they agree to the bit.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Forest:
-    """Categories in preorder; in `labels`, those of a category are neighbours: `labels[low[c]:high[c]]`.
+    """Categories in preorder; the labels of category c are consecutive in `labels`: `labels[low[c]:high[c]]`.
 
     The categories below c are c + 1 .. last[c] - 1; `top` is the outermost category of each label, -1 for none.
     """
@@ -68,7 +70,7 @@ class Forest:
         weights: list[float] = [0.0] * len(parts)
         top = np.full(K, -1, dtype=np.int64)
         number = 0
-        # A category is met twice: going in it gets its number, coming out its end.
+        # A category is visited twice: on the way in it gets its number, on the way out its end.
         stack = [(index, False) for index in reversed(range(len(parts))) if parents[index] < 0]
         numbers: dict[int, int] = {}
         while stack:
@@ -100,7 +102,7 @@ class Forest:
 
 
 class Forests(NamedTuple):
-    """The arrays of a forest; costs (r, K) and weights (r, C) of every row, or one for all."""
+    """The arrays of a forest; costs (r, K) and weights (r, C) have one row if all rows share them."""
 
     labels: Ints
     costs: Floats
@@ -111,8 +113,7 @@ class Forests(NamedTuple):
 
 
 class Priced(NamedTuple):
-    """A forest at one row: by place in it the costs, p and prices of labels; weights of categories, and doors: the
-    prices at which they are entered."""
+    """A forest for one row: costs, p and prices of labels, by place; weights and doors (entry prices) of categories."""
 
     costs: Floats
     weight: Floats
@@ -129,14 +130,14 @@ Room = tuple[Floats, Floats, Floats]
 
 
 class LaminarPrices:
-    """The prices of one loss, by row."""
+    """Computes the prices of the labels of each row under one loss."""
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
 
     @staticmethod
     def of(loss: Loss) -> Callable[[], LaminarPrices] | None:
-        """What makes them; None where the loss is not laminar."""
+        """A constructor of the prices; None if the loss is not laminar."""
         form = loss.form
         if form is None or form.diameters or form.of_size is not None:
             return None
@@ -149,7 +150,7 @@ class LaminarPrices:
         return out
 
     def score_of(self, P: Probabilities, y: Indices) -> Floats:
-        """Of the forest only the tree around y is looked at."""
+        """The prices of the labels y; only the tree of categories around y is looked at."""
         out = np.empty(len(P))
         position = np.empty(P.shape[1], dtype=np.int64)
         position[self._forest.labels] = np.arange(P.shape[1])
@@ -166,7 +167,7 @@ class LaminarPrices:
         arrays = _arrays(self._forest)
 
         def block(start: int, stop: int) -> None:
-            """A block of rows, with room of its own."""
+            """Call the kernel on a block of rows, with its own arrays."""
             kernel(start, stop, P, arrays, (np.empty(K), np.empty(K), np.empty(C)), *rest)
 
         over_rows(block, n, K)
@@ -179,7 +180,8 @@ def _arrays(forest: Forest) -> Forests:
 
 @jit
 def own_price(cost: float, p: float) -> float:
-    """The price at which a label pays for itself: l / p; 0 where it is free or a gain, infinite where p = 0."""
+    """The price at which a label pays for itself: 0 if it is a gain, or free with p > 0; else l / p, infinite if p =
+    0."""
     if cost < 0.0 or (cost == 0.0 and p > 0.0):
         return 0.0
     return cost / p if p > 0.0 else np.inf
@@ -200,7 +202,7 @@ def _gather(row: Row, labels: Ints, start: int, stop: int, at: Priced) -> None:
 
 @jit
 def _entry(c: int, at: Priced) -> float:
-    """The entry price of category c, given the prices of labels and the doors of categories within it."""
+    """The entry price of category c, given the prices of its labels and the doors of the categories within it."""
     mu = np.inf
     weight, door, low, high = at.weight, at.door, at.low[c], at.high[c]
     costs, p, price = at.costs[low:high], at.p[low:high], at.price[low:high]
@@ -209,7 +211,7 @@ def _entry(c: int, at: Priced) -> float:
         cost, mass = weight[c], 0.0
         more, more_mass = 0.0, 0.0
         for i in range(len(p)):
-            # Without branches, of which many would go the other way than expected.
+            # Without branches, many of which would be mispredicted.
             below, equal = price[i] < mu, price[i] == mu
             cost += costs[i] if below else 0.0
             mass += p[i] if below else 0.0
@@ -234,7 +236,7 @@ def _entry(c: int, at: Priced) -> float:
 
 @jit
 def tree_prices(first: int, stop: int, at: Priced) -> None:
-    """Raise the prices of the labels in categories first..stop-1 (whole trees) to what the categories ask."""
+    """Raise the prices of the labels in categories first .. stop - 1 (whole trees) to the entry prices around them."""
     price, door = at.price, at.door
     for c in range(stop - 1, first - 1, -1):
         mu = _entry(c, at)
@@ -273,7 +275,7 @@ def _score_of(
 
 @jit
 def _sets(start: int, stop: int, P: Probabilities, of: Forests, room: Room, tau: Floats, out: Masks) -> None:
-    """In doubt about a category, that is too near its price, the prices decide."""
+    """The sets at tau; if it is in doubt whether a category is entered, all prices of the row are computed."""
     K, C = P.shape[1], of.weight.shape[1]
     for n in range(start, stop):
         at, mu = _at(n, of, room), tau[n]
@@ -292,8 +294,8 @@ def _sets(start: int, stop: int, P: Probabilities, of: Forests, room: Room, tau:
 
 @jit
 def _decide(c: int, mu: float, at: Priced) -> bool:
-    """A category is in at mu if what pays at mu inside it gains more than it costs; whether that is far enough from
-    equal. Else nothing in it is bought."""
+    """Decide whether category c is entered at mu: if what pays inside it is worth more than it costs. If not, nothing
+    in it is bought. False if this is too close to call."""
     costs, p, price, weight, door = at.costs, at.p, at.price, at.weight, at.door
     cost, gain = weight[c], 0.0
     size = abs(cost)

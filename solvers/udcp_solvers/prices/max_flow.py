@@ -1,7 +1,7 @@
 """Maximum flow by Dinic's algorithm, in a graph held in flat arrays; node 0 is the source, node 1 the sink.
 
-Arc e and its reverse e ^ 1 are neighbours; arcs out of a node form a linked list. Each augmentation leaves an arc with
-no capacity, exactly, so rounding cannot make it run on.
+Arc e and its reverse e ^ 1 are neighbours; the arcs out of a node form a linked list. Each augmentation reduces the
+capacity of some arc to exactly 0, so it terminates despite rounding.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from udcp_solvers.numeric.filling import put
 
 
 class Graph(NamedTuple):
-    """`many`: the number of nodes and of arcs, both ways; `first` to `queue` are by node, the rest by arc."""
+    """`many`: the numbers of nodes and of arcs, both directions; `first` to `queue` are by node, the rest by arc."""
 
     many: Ints
     first: Ints
@@ -30,7 +30,7 @@ class Graph(NamedTuple):
 
 @jit
 def graph_of(nodes: int, arcs: int) -> Graph:
-    """Room for a graph with at most so many nodes and arcs, both ways counted once."""
+    """Arrays for a graph of at most this size; an arc and its reverse count as one of `arcs`."""
     return Graph(
         many=np.zeros(2, np.int64),
         first=np.empty(nodes, np.int64),
@@ -45,7 +45,7 @@ def graph_of(nodes: int, arcs: int) -> Graph:
 
 @jit
 def clear(graph: Graph) -> None:
-    """Source and sink, and nothing else."""
+    """Remove all nodes but the source and the sink, and all arcs."""
     graph.many[0] = 2
     graph.many[1] = 0
     graph.first[0] = -1
@@ -72,7 +72,7 @@ def add_arc(graph: Graph, a: int, b: int, capacity: float) -> None:
 
 @jit
 def saturate(graph: Graph) -> None:
-    """Send as much as possible; afterwards `level` is -1 on the largest source side of a minimum cut, else not."""
+    """Send as much flow as possible; afterwards `level` is -1 exactly on the largest source side of a minimum cut."""
     while _levels(graph):
         put(graph.at[: graph.many[0]], graph.first)
         while _augment(graph):
@@ -81,7 +81,7 @@ def saturate(graph: Graph) -> None:
 
 @jit
 def mark_smallest(graph: Graph) -> None:
-    """After `saturate`: make `level` -1 on the smallest source side of a minimum cut, else 0."""
+    """After `saturate`: set `level` to -1 on the smallest source side of a minimum cut, else to 0."""
     level, queue = graph.level, graph.queue
     level[: graph.many[0]] = 0
     level[0] = -1
@@ -101,7 +101,8 @@ def mark_smallest(graph: Graph) -> None:
 
 @jit
 def _levels(graph: Graph) -> bool:
-    """Distances to the sink over arcs with capacity, -1 where it is out of reach; whether the source reaches it."""
+    """Compute distances to the sink over arcs with capacity, -1 if it cannot be reached; returns whether the source
+    can."""
     level, queue = graph.level, graph.queue
     level[: graph.many[0]] = -1
     level[1] = 0

@@ -1,9 +1,9 @@
-"""The best set at a price among the regions of a hierarchy, exactly: costs and masses left out are held to 106 bits.
+"""The best set at a price among the regions of a hierarchy, exactly: costs and masses left out have 106 bits.
 
 Region r < K is the label at place r alone, K + b is ball b (see `regions`). Values of regions are compared as floats
-first; those that are near the least, and sets inside a region that differ by labels or categories whose price is near,
-are compared by cross-multiplication. Ties are then ties as in rationals, and the rules decide: less mass left out,
-fewer labels, the lexicographically first list of indices.
+first. Regions near the least value, and sets inside a region that differ by labels or categories near their price, are
+compared by cross-multiplication. So ties are ties as in rationals, and the rules break them: less mass left out, fewer
+labels, the lexicographically first list of indices.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ from udcp_solvers.prices.regions import Tree, runs_of
 
 # Values of regions closer than this, relatively, are compared exactly.
 _NEAR = 1e-12
-# A mass below this part of the row's is summed by itself: a difference would have too few digits.
+# A mass outside a region that is below this part of the row's is summed directly: a difference would have too few
+# digits.
 _LITTLE = 1e-9
-# Balls that hold more labels in all than one part in so many of K are valued together.
+# Balls are valued together if they hold more than K / this many labels in all.
 _MANY = 4
 
 CATEGORY = np.dtype([("enter", "f8"), ("skip", "f8"), ("gets", "f8"), ("touched", "?"), ("inside", "?")], align=True)
@@ -46,11 +47,11 @@ VERTEX = np.dtype([
 class Areas(NamedTuple):
     """The regions and the laminar part of a loss.
 
-    By place: a label's cost, its innermost category, up to which place that is the same, what the label costs alone;
-    labels of one `kind` cost the same alone, and later kinds more. By category, those inside after those around them:
-    parent and weight; C stands for none. By region: what its diameter costs. `gains` is minus the sum of the negative
-    costs, `free` says whether a label costs nothing, or less. If all categories are nodes, values are `shared` by
-    balls.
+    By place: a label's cost, its `innermost` category, the place `until` which that is the same, and what the label
+    costs `alone`. Labels of one `kind` cost the same alone, and later kinds more. By category, outer ones before inner
+    ones: `parent` and `weight`; C stands for none. By region: the cost of its diameter. `gains` is minus the sum of the
+    negative costs; `free`: whether some label costs nothing or less; `shared`: whether values come from sums that balls
+    share, as all categories are nodes or single labels.
     """
 
     tree: Tree
@@ -70,11 +71,11 @@ class Areas(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Of a row, by place: p. By region: the mass outside, high + low. By pair: sums. By category (C is what is in
-    none): what entering and skipping costs, mass, whether in.
+    """Arrays for one row. By place: p. By region: the mass outside, high + low. By pair: sums. By category (C for
+    labels in none): the cost of entering and of skipping it, the mass taken, whether it is in.
 
-    `best` are the likeliest labels of each kind, `candidates` the regions that matter. And the places of the region
-    looked at last, as runs; the categories that it touches, innermost first; marks of places.
+    `best` are the likeliest labels of each kind, `candidates` the regions that matter, `runs` the places of the last
+    region, `touched` its categories, innermost first, and `marks` are marks of places.
     """
 
     p: Floats
@@ -90,11 +91,11 @@ class Scratch(NamedTuple):
 
 
 class Vertices(NamedTuple):
-    """Sets that were best at a price mu: which region, cost, mass left out (high + low), how many labels, which, by
-    place; whether nothing in the region was near its price.
+    """Sets that were best at a price mu: region, cost, mass left out (high + low), number of labels; `sure`: whether
+    nothing in the region was near its price; `chosen`: the labels, by place.
 
-    For the regions listed[v, :many]: G[v, q] is the value of region q there, may_pay[v, q] whether anything in it may
-    pay. No others matter from mu until another price.
+    For the regions q in listed[v, :many]: G[v, q] is the value at mu, may_pay[v, q] whether anything in the region may
+    pay. From mu to `until`, no other regions matter.
     """
 
     sets: Records
@@ -123,7 +124,7 @@ def scratch_for(areas: Areas) -> Scratch:
 
 
 def vertices_for(many: int, areas: Areas) -> Vertices:
-    """Room for some vertices; the last is scratch of `best_set`."""
+    """Arrays for `many` vertices; the last vertex is scratch of `best_set`."""
     K, R = len(areas.costs), len(areas.diameter_cost)
     return Vertices(
         sets=records(many, VERTEX),
@@ -140,7 +141,7 @@ def _move_set(v: int, to: int, held: Vertices) -> None:
     new.region, new.labels, new.sure = old.region, old.labels, old.sure
     new.cost, new.cost_low = old.cost, old.cost_low
     new.rem, new.rem_low = old.rem, old.rem_low
-    # A loop: assigning one slice to another takes a second to compile, for the message about unequal shapes.
+    # A loop: slice assignment takes a second to compile, for the message about unequal shapes.
     chosen, chosen_to = held.chosen[v], held.chosen[to]
     for i in range(len(chosen)):
         chosen_to[i] = chosen[i]
@@ -148,7 +149,7 @@ def _move_set(v: int, to: int, held: Vertices) -> None:
 
 @jit
 def load(row: Row, areas: Areas, scratch: Scratch) -> int:
-    """p of a row, and the regions that matter, with the mass outside each; how many these are."""
+    """Load p of a row, the regions that matter, and the mass outside each; returns the number of these regions."""
     p, best, candidates = scratch.p, scratch.best, scratch.candidates
     labels, kind, alone = areas.tree.labels, areas.kind, areas.alone
     K = len(p)
@@ -158,7 +159,7 @@ def load(row: Row, areas: Areas, scratch: Scratch) -> int:
         other = best[kind[i]]
         if other < 0 or p[i] > p[other] or (p[i] == p[other] and labels[i] < labels[other]):
             best[kind[i]] = i
-    # All balls, and of single labels those that are not both less likely and dearer than another.
+    # All balls, and the single labels that are not both less likely and more expensive than another.
     many = len(areas.tree.balls)
     highest, cost = -1.0, 0.0
     for i in best:
@@ -183,7 +184,7 @@ def load(row: Row, areas: Areas, scratch: Scratch) -> int:
 
 @jit
 def list_first(many: int, v: int, scratch: Scratch, held: Vertices) -> None:
-    """List with vertex v the first so many regions that matter."""
+    """List the first `many` regions that matter with vertex v."""
     listed, candidates = held.listed[v], scratch.candidates
     for j in range(many):
         listed[j] = candidates[j]
@@ -192,7 +193,7 @@ def list_first(many: int, v: int, scratch: Scratch, held: Vertices) -> None:
 
 @jit
 def open_region(r: int, areas: Areas, scratch: Scratch) -> int:
-    """List the runs of region r; how many there are."""
+    """List the runs of region r; returns how many there are."""
     K = len(scratch.p)
     if r >= K:
         return runs_of(r - K, areas.tree, scratch.runs)
@@ -216,11 +217,11 @@ def _sum_outside(r: int, areas: Areas, scratch: Scratch) -> Double:
 
 @jit
 def _worth(v: int, mu: float, areas: Areas, scratch: Scratch, held: Vertices) -> None:
-    """G at price mu of the regions listed with vertex v."""
+    """Compute G at price mu for the regions listed with vertex v."""
     listed, G, may_pay = held.listed[v, : held.sets[v].many], held.G[v], held.may_pay[v]
     outside, alone, K, gains = scratch.outside, areas.alone, len(scratch.p), areas.gains
-    # At price 0 nothing is paid for, unless it is a gain; at an infinite one regions that leave nothing out matter,
-    # and of one alone the value does not.
+    # At price 0, only gains are bought. At an infinite price, only regions that leave nothing out matter; if there is
+    # just one, its value does not.
     whole, labels = 0, 0
     for r in listed:
         whole += outside[r] == 0.0
@@ -246,7 +247,7 @@ def _worth(v: int, mu: float, areas: Areas, scratch: Scratch, held: Vertices) ->
 
 @jit
 def revalue(v: int, w: int, areas: Areas, scratch: Scratch, held: Vertices) -> None:
-    """List with vertex v the regions of w, and find their values at its price."""
+    """List the regions of vertex w with vertex v, and compute their values at the price of v."""
     many, mu = held.sets[w].many, held.sets[w].mu
     held.sets[v].many, held.sets[v].until = many, mu
     listed, listed_to = held.listed[w, :many], held.listed[v]
@@ -257,7 +258,7 @@ def revalue(v: int, w: int, areas: Areas, scratch: Scratch, held: Vertices) -> N
 
 @jit
 def best_set(v: int, mu: float, slope: Slope, areas: Areas, scratch: Scratch, held: Vertices) -> None:
-    """Make vertex v the best set at a price of all in the regions listed with it."""
+    """Make vertex v the best set at a price among all sets in the regions listed with it."""
     _worth(v, mu, areas, scratch, held)
     best = held.sets[v]
     best.mu = mu
@@ -271,15 +272,15 @@ def best_set(v: int, mu: float, slope: Slope, areas: Areas, scratch: Scratch, he
     for q in listed:
         if not G[q] <= slack:
             continue
-        # Where many regions tie: the empty set is looked at once; and at price 0, if no cost is negative, the values
-        # are exact, and a region that leaves more outside (by more than rounding) is not better.
+        # Many regions may tie. The empty set is tried once. At price 0 without negative costs, values are exact, and a
+        # region that leaves out more mass (by more than rounding) is not better.
         if not may_pay[q]:
             if empty:
                 continue
             empty = True
         if mu == 0.0 and found and areas.gains == 0.0 and scratch.outside[q] > best.rem * (1.0 + _NEAR):
             continue
-        # The largest and, where a label or category is near its price, also the smallest set of the region.
+        # The largest set of the region; if a label or category is near its price, also the smallest.
         for lean in (1.0, -1.0):
             sure = _choose(trial, mu, lean, q, areas, scratch, held)
             if not found or _better(trial, v, slope, areas.place, scratch.p, held):
@@ -293,10 +294,12 @@ def best_set(v: int, mu: float, slope: Slope, areas: Areas, scratch: Scratch, he
 def _settle_run(
     start: int, stop: int, mu: float, lean: float, p: Floats, costs: Floats, chosen: Masks
 ) -> tuple[float, float, float, bool, bool]:
-    """Decide on labels of one category, each for itself: what the best set of them costs, with the mass left out, and
-    what none at all; the mass taken; whether any is taken; whether none was near its price.
+    """Decide on each label of a run in one category.
+
+    Returns cost + mu * mass left out for the best set of these labels, the same for the empty set, the mass taken,
+    whether any label is taken, and whether none was near its price.
     """
-    # Of slices, as a loop from start to stop is not made into vectors: places might be negative.
+    # Slices, since a loop from start to stop is not vectorised: indices might be negative.
     p, costs, chosen = p[start:stop], costs[start:stop], chosen[start:stop]
     take, skip, gets, taken, near = 0.0, 0.0, 0.0, 0, 0
     for i in range(len(p)):
@@ -317,10 +320,10 @@ def _settle_run(
 def _settle(
     many: int, mu: float, lean: float, areas: Areas, scratch: Scratch, chosen: Masks
 ) -> tuple[float, bool, bool, int]:
-    """Decide on the labels of the runs listed, and on the categories that they touch, each for itself.
+    """Decide on each label of the runs listed, and on each category that they touch.
 
-    The least of (cost + mu * mass left out) over sets of the labels; whether anything may pay; whether nothing was near
-    its price, else `lean` decides; how many categories are touched.
+    Returns the least of (cost + mu * mass left out) over sets of the labels, whether anything may pay, whether nothing
+    was near its price (`lean` decides what is), and how many categories are touched.
     """
     categories, innermost = scratch.categories, areas.innermost
     C = len(areas.weight)
@@ -375,7 +378,7 @@ def _settle(
 
 @jit
 def _choose(v: int, mu: float, lean: float, r: int, areas: Areas, scratch: Scratch, held: Vertices) -> bool:
-    """Make vertex v the best set in region r at price mu; whether nothing in it was near its price."""
+    """Make vertex v the best set in region r at price mu; returns whether nothing in it was near its price."""
     categories, innermost, chosen = scratch.categories, areas.innermost, held.chosen[v]
     chosen[:] = False
     many = open_region(r, areas, scratch)
@@ -395,7 +398,7 @@ def _choose(v: int, mu: float, lean: float, r: int, areas: Areas, scratch: Scrat
             inside = categories[innermost[start]].inside
             p, costs, taken = scratch.p[start:stop], areas.costs[start:stop], chosen[start:stop]
             for i in range(len(taken)):
-                # Without branches, of which many would go the other way than expected.
+                # Without branches, many of which would be mispredicted.
                 taken[i] &= inside
                 labels += taken[i]
                 cost, error = two_sum(cost, costs[i] if taken[i] else 0.0)
@@ -412,7 +415,7 @@ def _choose(v: int, mu: float, lean: float, r: int, areas: Areas, scratch: Scrat
 
 @jit
 def _better(v: int, w: int, slope: Slope, place: Ints, p: Floats, held: Vertices) -> bool:
-    """Whether set v is to be preferred to w at a price."""
+    """Whether set v is better than set w at a price, by the rules at ties."""
     new, old = held.sets[v], held.sets[w]
     other = slope_of_sets(old, new)
     rise, _, fall, _ = other
@@ -421,7 +424,7 @@ def _better(v: int, w: int, slope: Slope, place: Ints, p: Floats, held: Vertices
         return sign < 0
     if rise != 0.0:
         return fall > 0.0 or (fall == 0.0 and rise < 0.0)
-    # Masses may differ by less than 106 bits of the row's show.
+    # Masses may differ by less than 106 bits of the row's mass show.
     more, more_low = 0.0, 0.0
     for i in range(len(p)):
         if held.chosen[v, i] != held.chosen[w, i]:

@@ -1,13 +1,13 @@
 """The regions of a hierarchy: the largest sets of labels of each diameter.
 
 A set of diameter D in a tree lies in the ball of diameter D around its own middle: a node (D even) or the middle of an
-edge (D odd). So only balls matter that are as wide as they may be: two of their leaves, on different sides of the
-centre, are as far from it as the ball reaches. No two of these hold the same labels. With all leaves at one depth they
-are the subtrees. `TreeMetric.balls` lists them. They are held as centre and radius, and their
-labels are listed when they are looked at.
+edge (D odd). So only balls matter that have this diameter themselves: two of their leaves, on different sides of the
+centre, are `radius` away from it. No two such balls hold the same labels. If all leaves have the same depth, the balls
+are the subtrees. `TreeMetric.balls` lists them. A ball is stored as centre and radius; its labels are listed on demand.
 
-Let below(u, r) be the weight of the labels below node u at most r away from it. A ball around v weighs below(v, r), and
-for each ancestor what lies below it but not below the child on the path to v: `weights_of`.
+Let below(u, r) be the weight of the labels below node u that are at most r edges away from it. The weight of a ball
+around v is below(v, r) plus, for each ancestor, that of the ball's labels below the ancestor but not below its child on
+the path to v (`weights_of`).
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ BALL = np.dtype([
 class Tree(NamedTuple):
     """The inner nodes of a hierarchy, children before parents, so the root is last; and its balls, smallest first.
 
-    Node i: `parent` (-1 for the root's), `depth`; the nodes below it start at node `below`; the nearest leaf is `near`
-    away. Its own labels are `labels[nodes[i].leaves : nodes[i + 1].leaves]`; so all those below it are neighbours.
-    Elsewhere labels are known by their place in this order.
+    Node i has a `parent` (-1 for the root) and a `depth`; it and the nodes below it are `below` .. i; its nearest leaf
+    is `near` edges away. Its own labels are `labels[nodes[i].leaves : nodes[i + 1].leaves]`, so the labels of a subtree
+    are consecutive. Elsewhere, labels are known by their place in this order.
 
-    A ball reaches `radius` from node `centre`, if `middle` is 0; if it is 1, from the nearer end of the edge above the
-    centre. Labels that are not below the centre lie below one of its first `climbs` ancestors. If there are none, and
-    all below the centre are in, it is `whole`. `diameter` is in edges, `many` its labels. Single labels are not listed.
+    If `middle` is 0, a ball reaches `radius` edges from node `centre`; if it is 1, from the nearer end of the edge
+    above the centre. Labels that are not below the centre lie below one of its first `climbs` ancestors. A ball is
+    `whole` if it has all labels below the centre, and no others. `diameter` is in edges, `many` the number of labels.
+    Balls of a single label are not listed.
     """
 
     nodes: Records
@@ -71,7 +72,7 @@ def tree_of(metric: TreeMetric) -> Tree:
 
 
 def _balls(number: Ints, listed: Balls) -> Records:
-    """All balls of more than one label that are as wide as they may be, by rising diameter."""
+    """All balls of more than one label, by rising diameter."""
     centre, radius, middle, diameter = (
         x[listed.diameters > 0] for x in (number[listed.node], listed.reach, listed.on_edge, listed.diameters)
     )
@@ -83,12 +84,12 @@ def _balls(number: Ints, listed: Balls) -> Records:
 
 
 def weights_of(tree: Tree, weight: Floats) -> Floats:
-    """What the labels of each ball weigh together."""
+    """The total weight of the labels of each ball."""
     return _climb(tree, _within_reach(tree, weight))[0]
 
 
 def _within_reach(tree: Tree, weight: Floats) -> Floats:
-    """below(u, r) for all nodes u and r from 0 on, for the weights of labels."""
+    """below(u, r) for all nodes u and r = 0, 1, ..., given the weights of labels."""
     nodes = tree.nodes[:-1]
     reach = np.zeros((len(nodes), int(nodes.depth.max()) + 3))
     np.add.at(reach[:, 1], np.repeat(np.arange(len(nodes)), np.diff(tree.nodes.leaves)), weight[tree.labels])
@@ -98,7 +99,7 @@ def _within_reach(tree: Tree, weight: Floats) -> Floats:
 
 
 def _climb(tree: Tree, within: Floats) -> tuple[Floats, Ints]:
-    """What each ball weighs, and on how many of its ancestors' sides there is any of it."""
+    """The weight of each ball, and how many ancestors to climb from its centre to reach all its labels."""
     nodes, balls = tree.nodes[:-1], tree.balls
     total, climbs = within[balls.centre, balls.radius], np.zeros(len(balls), dtype=np.int64)
     v, left = balls.centre.copy(), balls.radius - 1 + balls.middle
@@ -115,7 +116,7 @@ def _climb(tree: Tree, within: Floats) -> tuple[Floats, Ints]:
 
 @jit
 def runs_of(b: int, tree: Tree, runs: Ints) -> int:
-    """List the places of ball b as runs, from runs[:, 0] to before runs[:, 1]; how many there are."""
+    """List the places of ball b as runs, from runs[j, 0] to runs[j, 1] - 1; returns the number of runs."""
     ball = tree.balls[b]
     v = ball.centre
     node = tree.nodes[v]
@@ -132,7 +133,7 @@ def runs_of(b: int, tree: Tree, runs: Ints) -> int:
 
 @jit
 def _beside(v: int, radius: int, tree: Tree, runs: Ints, many: int) -> int:
-    """Append the labels below the parent of v, but not below v, that are at most so far from the parent."""
+    """Append the labels below the parent of v, but not below v, that are at most `radius` edges from the parent."""
     above = tree.nodes[v].parent
     deepest = tree.nodes[above].depth + radius
     many = _within(above, v + 1, deepest, tree, runs, many)
@@ -141,7 +142,7 @@ def _beside(v: int, radius: int, tree: Tree, runs: Ints, many: int) -> int:
 
 @jit
 def _within(start: int, stop: int, deepest: int, tree: Tree, runs: Ints, many: int) -> int:
-    """Append the labels of the nodes start, start - 1 .. stop down to a depth."""
+    """Append the labels of the nodes start, start - 1, ..., stop whose depth is at most `deepest`."""
     v = start
     while v >= stop:
         node = tree.nodes[v]

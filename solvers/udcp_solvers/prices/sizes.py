@@ -1,10 +1,10 @@
 """Prices under L(S) = f(|S|) + the sum of label costs l(y), for any table f.
 
-At price mu, of the sets of k labels the best takes the k labels of least l - mu p, so only K + 1 sets matter: prefixes
-of that order, and the hull is traced (`hull.tracer`). Where all label costs are equal the order is that of falling p,
-whatever the price, and the hull of K + 1 points is walked.
+At price mu, the best set of k labels has the k labels of least l - mu p. So only K + 1 sets matter, the prefixes of
+that order, and the hull is traced (`hull.tracer`). If all label costs are equal, the order is by falling p at every
+price, and the hull of K + 1 points is walked.
 
-Orders and values that are near each other are compared by cross-multiplication to 106 bits: ties are as in rationals.
+Labels and values that are close are compared by cross-multiplication to 106 bits: ties are as in rationals.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
 # Values closer than this, relatively, are compared exactly.
 _NEAR = 1e-12
-# Sets that are held at most.
+# The most sets that are held.
 _HELD = 65
-# An order is mended from the one at the price before, unless that takes more moves than this for each label.
+# The order at a price is sorted by insertion from that at the last price, with at most this many moves per label.
 _MOVES = 16
 
 
@@ -49,8 +49,8 @@ SET = np.dtype([("size", "i8"), ("cost", "f8"), ("cost_low", "f8"), ("rem", "f8"
 
 
 class Traced(NamedTuple):
-    """A row: p and its scores; the loss: f and label costs; sets that were best at a price: size, cost and mass left
-    out (high + low); their labels. `order` is that of the labels at the last price that was asked for."""
+    """The trace of one row: its p and scores; f and the label costs of the loss; the sets that were best at a price,
+    with size, cost, mass left out (high + low) and labels. `order` has the labels in their order at the last price."""
 
     p: Floats
     f: Floats
@@ -62,7 +62,7 @@ class Traced(NamedTuple):
 
 
 class SizePrices:
-    """The prices of one loss, by row."""
+    """Computes the prices of the labels of each row under one loss."""
 
     def __init__(self, table: Floats, costs: Floats) -> None:
         self._equal = bool((costs == costs[0]).all())
@@ -71,7 +71,7 @@ class SizePrices:
 
     @staticmethod
     def of(loss: Loss) -> Callable[[], SizePrices] | None:
-        """What makes them; None where the loss is not a function of size and label costs."""
+        """A constructor of the prices; None if the loss is not a function of size plus label costs."""
         form = loss.form
         if form is None or form.of_size is None or form.categories or form.diameters:
             return None
@@ -104,7 +104,7 @@ def _by_falling_p(start: int, stop: int, P: Probabilities, f: Floats, out: Float
 
 @jit
 def _walk(order: Ints, f: Floats, rem: Floats, low: Floats, corner: Ints, score: Floats) -> None:
-    """The lower hull of the points (mass left out, f) of the prefixes, from the cheapest on."""
+    """Score labels by the lower hull of the points (mass left out, f) of the prefixes, from the cheapest on."""
     K = len(score)
     first = 0
     for k in range(1, K + 1):
@@ -125,7 +125,7 @@ def _walk(order: Ints, f: Floats, rem: Floats, low: Floats, corner: Ints, score:
 
 
 def _block(start: int, stop: int, P: Floats, f: Floats, costs: Floats, out: Floats) -> None:
-    """A block of rows, with room of its own."""
+    """Score a block of rows, with its own arrays."""
     K = P.shape[1]
     chosen = np.empty((_HELD, K), dtype=np.bool_)
     row = Traced(np.empty(K), f, costs, records(_HELD, SET), chosen, np.arange(K), np.empty(K))
@@ -171,14 +171,14 @@ def _rows(start: int, stop: int, P: Floats, row: Traced, slots: Ints, out: Float
 
 @jit
 def _best(row: Traced, v: int, slope: Slope) -> None:
-    """Make set v the best at a price."""
+    """Make set v the best set at a price."""
     p, f, costs, order = row.p, row.f, row.costs, row.order
     step, _, gain, _ = slope
     K = len(p)
     value = np.empty(K)
     for y in range(K):
         value[y] = costs[y] * gain - step * p[y]
-    # Neighbouring prices have nearly the same order; the result does not depend on where it began.
+    # Neighbouring prices have nearly the same order; the result does not depend on the order that sorting starts from.
     for most in (_MOVES * K, K * K):
         moves = 0
         for i in range(1, K):
@@ -220,7 +220,7 @@ def _best(row: Traced, v: int, slope: Slope) -> None:
             rise, rise_low = minus(whole, whole_low, best.cost, best.cost_low)
             fall, fall_low = minus(best.rem, best.rem_low, rem[k], rem_low[k])
             sign = compare((rise, rise_low, fall, fall_low), slope)
-            # At a tie more mass; then the cheaper one (at a price without end); then fewer labels, as found first.
+            # At a tie more mass; then the lower cost (at an infinite price); then fewer labels, which are found first.
             better = sign < 0 or (sign == 0 and (fall > 0.0 or (fall == 0.0 and rise < 0.0)))
         if better:
             best.size = k

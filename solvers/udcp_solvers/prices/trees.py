@@ -1,13 +1,13 @@
 """Prices under a tree diameter plus a laminar part: L(S) = w * diameter(S) + laminar(S).
 
-S_mu lies in one of the regions of the hierarchy (see `regions`). At price mu region r is worth
+S_mu lies in one of the regions of the hierarchy (see `regions`). At price mu the value of region r is
 
     G_r(mu) = w D_r + mu * (mass outside r) + the least of (cost + mu * mass left out) over sets inside r,
 
 concave in mu, and S_mu is the best set inside the region of least G (see `region_choice`). The hull is traced
-(`hull.tracer`). Between two sets, regions whose chord lies above the point where their lines meet cannot be better
-anywhere, and are dropped for the interval. If one region is left, labels enter at their laminar prices inside it, and
-else the best set is looked for in those that are left.
+(`hull.tracer`). Between two sets, a region is dropped if its chord lies above the point where the lines of the two sets
+meet, since it cannot be better anywhere between them. If one region is left, labels enter at their laminar prices
+inside it; otherwise the best set is looked for in the regions that are left.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ if TYPE_CHECKING:
     from udcp_dsl.expression.domain import TreeMetric
     from udcp_dsl.loss import Loss
 
-# Sets that are held at most; 4 at least: the left end, the last, the nearest, and room for one between.
+# The most sets that are held; at least 4: the left end, the right end, the nearest that waits, and one in between.
 _HELD = 25
-# A chord must be above the lines by this part of their value for its region to be dropped.
+# A region is dropped if its chord is above the lines by more than this part of their value.
 _ABOVE = 1e-9
 
 
 class Wanted(NamedTuple):
-    """By row: scores above `limit`, or above that of label `only` (-1 for none), are not looked for. Of `scores`,
-    `score_of` and `masks` those are filled that have rows."""
+    """By row: scores above `limit`, or above that of label `only` (-1 for none), are not wanted. Of `scores`,
+    `score_of` and `masks`, those that have rows are filled."""
 
     limit: Floats
     only: Ints
@@ -72,8 +72,8 @@ class Wanted(NamedTuple):
 
 
 class Inside(NamedTuple):
-    """Laminar prices inside one region: the forest in its own order, the places of its labels; prices by place; which
-    region."""
+    """Laminar prices inside one region: the place of each label of the forest, the forest, the prices by place, and the
+    number of the region."""
 
     labels: Ints
     forest: Priced
@@ -82,8 +82,8 @@ class Inside(NamedTuple):
 
 
 class Traced(NamedTuple):
-    """The row that was loaded, with the sets found for it and its scores by place. Scores above `limit`, or above that
-    of place `only` (-1 for none), are not looked for and may be left at infinity."""
+    """The trace of the row that was loaded: the sets found and the scores by place. Scores above `limit`, or above that
+    of place `only` (-1 for none), are not wanted and may stay infinite."""
 
     limit: float
     only: int
@@ -95,7 +95,7 @@ class Traced(NamedTuple):
 
 
 class TreePrices:
-    """The prices of one loss, by row."""
+    """Computes the prices of the labels of each row under one loss."""
 
     def __init__(self, weight: float, metric: TreeMetric, forest: Forest) -> None:
         tree = tree_of(metric)
@@ -133,7 +133,7 @@ class TreePrices:
 
     @staticmethod
     def of(loss: Loss) -> Callable[[], TreePrices] | None:
-        """What makes them; None where the loss is not the diameter of one hierarchy and a laminar part."""
+        """A constructor of the prices; None if the loss is not the diameter of one hierarchy plus a laminar part."""
         form = loss.form
         if form is None or len(form.diameters) != 1 or form.of_size is not None:
             return None
@@ -178,7 +178,7 @@ class TreePrices:
         )
 
         def block(start: int, stop: int) -> None:
-            """A block of rows, with room of its own."""
+            """Score a block of rows, with its own arrays."""
             _rows(start, stop, P, self._room(), np.arange(_HELD), wanted)
 
         over_rows(block, n, K)
@@ -193,9 +193,9 @@ class TreePrices:
 
 
 def _weights(tree: Tree, labels: Ints, forest: Forest) -> tuple[Floats, Floats, bool]:
-    """The weights of the categories that are nodes or single labels, by node and by place; whether all are.
+    """The weights of categories that are nodes or single labels, by node and by place; and whether all categories are.
 
-    Of nodes with the same labels it is the lowest.
+    If several nodes have the same labels, the lowest one has the weight.
     """
     nodes = tree.nodes[:-1]
     runs = zip(tree.nodes.leaves[nodes.below].tolist(), tree.nodes.leaves[1:].tolist(), strict=True)
@@ -215,7 +215,8 @@ def _weights(tree: Tree, labels: Ints, forest: Forest) -> tuple[Floats, Floats, 
 
 
 def _kinds(alone: Floats, costs: Floats, innermost: Ints, parent: Ints, weight: Floats) -> Ints:
-    """By place, the rank by `alone` of a label's own cost and the weights around it: that is, of all that adds up."""
+    """By place, the kind of a label: labels are of one kind if their own cost and the weights around them are equal.
+    Kinds are numbered by rising `alone`."""
     around: list[tuple[float, ...]] = []
     for c, above in enumerate(parent.tolist()):
         around.append((*(around[above] if above < len(parent) else ()), float(weight[c])))
@@ -227,7 +228,7 @@ def _kinds(alone: Floats, costs: Floats, innermost: Ints, parent: Ints, weight: 
 
 
 def _ends(values: Ints) -> Ints:
-    """For each element, where the run of equal elements that it is in ends."""
+    """For each element, the end of its run of equal elements."""
     ends = np.append(np.flatnonzero(np.diff(values)) + 1, len(values))
     return ends[np.searchsorted(ends, np.arange(len(values)), side="right")]
 
@@ -239,13 +240,14 @@ def _meeting(row: Traced, a: int, b: int) -> Slope:
 
 @jit
 def _search(row: Traced, a: int, b: int, new: int, slope: Slope) -> int:
-    """The regions listed with the right end are those that were looked at there: up to the end after it no other
-    matters, unless that was forgotten for want of room."""
+    """The search of the tracer. Until `left.until`, only the regions listed with the left set matter. If the right end
+    is beyond, because the one before it was dropped for lack of slots, the left set is valued again in the regions of
+    the right end."""
     held, mid = row.held, price_of(slope)
     left, right = held.sets[a], held.sets[b]
-    # Prices rise, so that a label's first is its least.
+    # Prices rise, so the first price of a label is its lowest.
     bought = row.only >= 0 and row.score[row.only] < np.inf
-    if left.mu > row.limit or bought or mid == np.inf:  # beyond all floats, and so are the prices that follow
+    if left.mu > row.limit or bought or mid == np.inf:  # the price is beyond all floats, like those that follow
         return ENOUGH
     if left.until < right.mu:
         revalue(a, b, row.areas, row.scratch, held)
@@ -276,7 +278,7 @@ _trace = jit(tracer(_meeting, _search, _enter))
 
 @jit
 def _rows(start: int, stop: int, P: Probabilities, room: Traced, slots: Ints, wanted: Wanted) -> None:
-    """One kernel for all that may be wanted, as it takes long to compile."""
+    """Compute all that is wanted of some rows: one kernel for all cases, since it is slow to compile."""
     areas, scratch, held, score, limit = room.areas, room.scratch, room.held, room.score, wanted.limit
     labels = areas.tree.labels
     for n in range(start, stop):
@@ -307,7 +309,8 @@ def _rows(start: int, stop: int, P: Probabilities, room: Traced, slots: Ints, wa
 def _keep_below(m: int, mid: float, a: int, b: int, held: Vertices, scratch: Scratch) -> int:
     """How many regions have a chord from a to b that is not above the lines of a and b where these meet, at mid.
 
-    Those that matter are listed with m: if nothing in one pays at b nothing does before, and the empty set is in all.
+    Those that matter are listed with m. A region in which nothing pays at b is left out: nothing in it pays at lower
+    prices, and the empty set is in every region.
     """
     left, right = held.sets[a], held.sets[b]
     line = left.cost + mid * left.rem
@@ -332,7 +335,8 @@ def _keep_below(m: int, mid: float, a: int, b: int, held: Vertices, scratch: Scr
 
 @jit
 def _enter_known(row: Traced, a: int, b: int, new: int) -> bool:
-    """Whether all that is wanted between two sets of one region is known without its laminar prices."""
+    """Enter what is wanted between two sets of one region if laminar prices are not needed for this; returns whether
+    they are not."""
     limit, held = row.limit, row.held
     left, right, found = held.sets[a], held.sets[b], held.sets[new]
     only_beyond = row.only >= 0 and not held.chosen[b, row.only]
@@ -349,7 +353,7 @@ def _enter_known(row: Traced, a: int, b: int, new: int) -> bool:
 
 @jit
 def _enter_inside(r: int, mu_a: float, mu_b: float, row: Traced) -> None:
-    """Labels of region r enter at their laminar prices between a and b."""
+    """Enter the labels of region r at their laminar prices between the prices mu_a and mu_b."""
     areas, scratch, inside, score = row.areas, row.scratch, row.inside, row.score
     many = open_region(r, areas, scratch)
     price = inside.price
@@ -367,7 +371,7 @@ def _enter_inside(r: int, mu_a: float, mu_b: float, row: Traced) -> None:
 
 @jit
 def _prices_inside(many: int, scratch: Scratch, inside: Inside) -> None:
-    """The laminar prices of the labels listed, if there are no others."""
+    """The laminar prices inside the runs listed, as if there were no other labels."""
     price, labels, forest = inside.price, inside.labels, inside.forest
     price[:] = np.inf
     for j in range(many):

@@ -1,15 +1,15 @@
-"""Prices where wholes are cheaper: label costs + sum of t_C any(C) - sum of g_C all(C) over a forest, t_C and g_C >= 0.
+"""Prices if wholes are cheaper: label costs + sum of t_C any(C) - sum of g_C all(C) over a forest, t_C and g_C >= 0.
 
-`nodes(h)` is such a loss: a label costs 1, and a node that is whole saves its children - 1. The loss is submodular, so
-the S_mu are nested, and inside every C of the forest, from the inner ones to the outer,
+`nodes(h)` is such a loss: a label costs 1, and a node with n children saves n - 1 if all its labels are in. The loss is
+submodular, so the S_mu are nested. For every C of the forest, from inner to outer ones,
 
     best(C) = min(0, t_C + min(sum of the best inside, all of C - g_C)).
 
-C is *closed*, bought whole, from the price at which no set A inside it is better: the largest of
-(cost of C - cost of A) / (mass of C - mass of A), found by Newton's steps from below: at each price A is the best set
-of the parts. It is *entered* from the least ratio of cost to mass, found from above, as in `laminar`. A label's price
-falls to the closing prices around it and rises to the entry prices, one after the other. The mass of C less that of A
-is summed over the labels outside A, so that small probabilities keep their digits.
+C is *closed*, bought whole, from the price on at which no set A inside it is better: the largest of (cost of C - cost
+of A) / (mass of C - mass of A). Newton's steps from below find it; at each price, A is the best set of the parts. C is
+*entered* from the least ratio of cost to mass on, found from above as in `laminar`. From inner to outer categories, a
+label's price falls to the closing price and rises to the entry price of each. The mass of C minus that of A is summed
+over the labels outside A, so that small probabilities keep their digits.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ _ROUNDING = 1e-12
 
 
 class Closable(NamedTuple):
-    """Categories in preorder, as in `Forest`: what touching one costs, what having it whole saves, and what the whole
-    of it costs, its own touch apart. `size` is what is added up for that, without signs."""
+    """Categories in preorder, as in `Forest`: what touching one costs (`touch`), what having it whole saves (`gain`),
+    and what all of it costs without its own touch (`full`). `size` is the sum of the absolute values of the terms of
+    `full`."""
 
     labels: Ints
     costs: Floats
@@ -51,7 +52,7 @@ class Closable(NamedTuple):
 
 
 class WholePrices:
-    """The prices of one loss, by row."""
+    """Computes the prices of the labels of each row under one loss."""
 
     def __init__(self, form: Additive, gains: dict[bytes, Weighted], forest: Forest) -> None:
         many = len(forest.weight)
@@ -71,7 +72,7 @@ class WholePrices:
 
     @staticmethod
     def of(loss: Loss) -> Callable[[], WholePrices] | None:
-        """What makes them; None where the loss is no such sum, or its categories cross."""
+        """A constructor of the prices; None if the loss is not such a sum, or its categories cross."""
         found = _collected(loss)
         if found is None:
             return None
@@ -87,7 +88,7 @@ class WholePrices:
 
 
 def _collected(loss: Loss) -> tuple[Additive, dict[bytes, Weighted]] | None:
-    """Label costs and categories, and what is gained by wholes, by their members; None if there is anything else."""
+    """Label costs and categories, and the gains of wholes, keyed by members; None if there is anything else."""
     forms = additive_forms(loss.expression)
     total, wholes = Additive.of_constant(0.0, loss.K), list[Weighted]()
     waiting: list[tuple[Node, float]] = [(loss.expression.root, 1.0)]
@@ -115,7 +116,8 @@ def _collected(loss: Loss) -> tuple[Additive, dict[bytes, Weighted]] | None:
 
 @jit
 def _cost(c: int, mu: float, own: int, parts: Closable, price: Floats, first: Floats, whole: Floats) -> float:
-    """What the labels of c that are bought at mu cost, its own touch apart; `own` is 1 to leave out its own gain."""
+    """The cost of the labels of c that are bought at mu, without its own touch; `own` = 1 leaves out its own gain,
+    too."""
     cost = 0.0
     for i in range(parts.low[c], parts.high[c]):
         cost += parts.costs[i] if price[i] <= mu else 0.0
@@ -127,16 +129,16 @@ def _cost(c: int, mu: float, own: int, parts: Closable, price: Floats, first: Fl
 
 @jit
 def _closing(c: int, parts: Closable, p: Floats, price: Floats, first: Floats, whole: Floats) -> float:
-    """The least price at which all of c is better than the best of its parts; infinite if it never is."""
+    """The lowest price at which all of c is better than the best of its parts; infinite if it never is."""
     mu = 0.0
     while True:
-        # What is bought within rounding of this price, for it may be the very price at which c would close.
+        # Include what is bought within rounding of this price, which may be the very price at which c closes.
         at, left = mu * (1.0 + _ROUNDING), 0.0
         for i in range(parts.low[c], parts.high[c]):
             left += p[i] if price[i] > at else 0.0
         more = parts.full[c] - _cost(c, at, 1, parts, price, first, whole)
         if not left > 0.0:
-            # Labels without mass: they are taken along only where that is cheaper.
+            # Labels without mass are bought with the whole only if that is cheaper.
             return mu if more < -_ROUNDING * parts.size[c] else np.inf
         if not more > mu * left:
             return mu
@@ -148,7 +150,7 @@ def _closing(c: int, parts: Closable, p: Floats, price: Floats, first: Floats, w
 
 @jit
 def _entry(c: int, parts: Closable, p: Floats, price: Floats, first: Floats, whole: Floats) -> float:
-    """The least price at which something inside c pays for the touch of c too."""
+    """The lowest price at which something inside c also pays for the touch of c."""
     mu = np.inf
     most = 0.0
     for i in range(parts.low[c], parts.high[c]):

@@ -1,7 +1,7 @@
 """Sets by mass, for one instance of `ilp`: a chain S_1, S_2, ... over rising masses.
 
-S_j has least cost among the sets that hold S_(j-1) and a fraction t_j of the row's mass. A set that has the next mass
-already is its own successor: what costs less and holds it would have been chosen before.
+S_j is the cheapest set that contains S_(j-1) and has a fraction t_j of the row's mass. A set that already has the next
+mass is its own successor: a cheaper set that contains it would have been chosen before.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from udcp_solvers.programs.mass import has_mass, units
 
 
 def targets(p: Floats, levels: Sequence[Fraction]) -> Iterator[float]:
-    """The masses to reach: fractions of the exact total of the row, rounded down. Most rows ask for the first few."""
+    """Yield the masses to reach: fractions of the exact total of the row, rounded down. Most rows need only the first
+    few."""
     whole = Fraction(units(p.tolist()), 2**1074)
     for level in levels:
         exact = whole * level
@@ -27,7 +28,7 @@ def targets(p: Floats, levels: Sequence[Fraction]) -> Iterator[float]:
 
 
 def chain(exact: Exact, tally: Tally, p: Floats, levels: Sequence[Fraction]) -> Iterator[Masks]:
-    """The sets of the chain, each only when it is asked for; a set that equals the one before is left out."""
+    """Yield the sets of the chain, each found only on demand; a set that equals the one before is left out."""
     mask = np.zeros(len(p), dtype=bool)
     first = True
     for t in targets(p, levels):
@@ -40,10 +41,10 @@ def chain(exact: Exact, tally: Tally, p: Floats, levels: Sequence[Fraction]) -> 
 
 
 def order_of(p: Floats, sets: Sequence[Masks]) -> tuple[Indices, Indices]:
-    """Labels block after block, within a block by falling p, ties by lower index; those in no block last.
+    """Labels block by block, within a block by falling p (ties by lower index); and the block number of each, in this
+    order.
 
-    Also the number of each one's block, along the order: what a set adds to the one before is a block, and a label in
-    no set is one by itself.
+    The labels that a set adds to the one before are a block; labels in no set come last, each as a block of its own.
     """
     block = np.full(len(p), len(sets))
     for i in range(len(sets) - 1, -1, -1):

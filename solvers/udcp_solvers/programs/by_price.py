@@ -1,8 +1,8 @@
 """Sets by price, for one instance of `ilp`: the points (p(S), L(S)) on the lower convex hull.
 
-The hull is traced as by the kernels of `price` (`prices.hull.tracer`), with a solver for the set at a price. Masses are
-differences of exact sums, and the prices are quotients of differences of the sets' own costs and masses, so that they
-carry one rounding each and nothing of the solver's.
+The hull is traced as by the kernels of `price` (`prices.hull.tracer`), but a solver finds the set at a price. Prices
+are quotients of differences of the sets' own costs and masses, and a difference of masses is an exact sum, rounded
+once; so no error of the solver enters.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from udcp_solvers.prices.hull import BELOW, ENTERED, NEIGHBOURS, Slope, tracer
 from udcp_solvers.programs.exact import Exact, Found, Tally
 from udcp_solvers.programs.mass import mass_below
 
-# Sets that are held at most, to the right of the last corner.
+# The most sets that are held to the right of the last corner.
 _HELD = 64
 
 
 @dataclass(frozen=True)
 class Traced:
-    """A row, the sets that are held, and the points found to be on the hull, by rising mass."""
+    """The trace of one row: the sets held, by slot, and the points found to be on the hull, by rising mass."""
 
     exact: Exact
     tally: Tally
@@ -35,12 +35,12 @@ class Traced:
 
 
 def price_scores(exact: Exact, tally: Tally, p: Floats, canonical: bool) -> Floats:
-    """The least price at which each label is in the set of that price; infinite where it never is."""
+    """The lowest price at which each label is in the best set; infinite if it never is."""
     points = _hull(exact, tally, p)
-    # Sets of the same cost and mass: rare, unless labels weigh nothing or the same.
+    # Sets of equal cost and mass are rare, unless labels have no mass or equal masses.
     if canonical or p.min() == 0 or len(np.unique(p)) < len(p):
         nothing = np.zeros(len(p), dtype=bool)
-        # Two of them may come to one set, where what tells their masses apart is below what a solver sees.
+        # Two points may become one set, if their masses differ by less than a solver resolves.
         points = _corners(p, [exact.canonical(tally, p, mass_below(p, x.mask), nothing, x) for x in points])
     scores = np.full(len(p), np.inf)
     for before, point in reversed(list(pairwise(points))):
@@ -50,7 +50,8 @@ def price_scores(exact: Exact, tally: Tally, p: Floats, canonical: bool) -> Floa
 
 
 def _hull(exact: Exact, tally: Tally, p: Floats) -> list[Found]:
-    """The corners of the lower hull by rising mass, from the heaviest set of least cost to the cheapest of all mass."""
+    """The corners of the lower hull by rising mass, from the heaviest of the cheapest sets to the cheapest set of all
+    mass."""
     nothing = np.zeros(len(p), dtype=bool)
     left = exact.cheapest(tally, p, 0.0, nothing)
     left = exact.heaviest(tally, p, nothing, left)
@@ -86,7 +87,7 @@ _trace = tracer(_meeting, _search, _enter)
 
 
 def _gained(p: Floats, before: Found, after: Found) -> float:
-    """The difference of two masses, exact and rounded once."""
+    """The mass of `after` minus that of `before`, summed exactly and rounded once."""
     return math.fsum([*p[after.mask & ~before.mask].tolist(), *(-p[before.mask & ~after.mask]).tolist()])
 
 
@@ -95,9 +96,9 @@ def _price(p: Floats, before: Found, after: Found) -> float:
 
 
 def _corners(p: Floats, points: list[Found]) -> list[Found]:
-    """Without what adds no mass, or lies on the line between its neighbours, but for rounding.
+    """The points without those that add no mass or lie, up to rounding, on the line between their neighbours.
 
-    The walk of `prices.hull`, but to the solver's tolerance, and masses are compared label by label.
+    The same as `prices.hull.lower_hull`, but to the solver's tolerance, and masses are compared label by label.
     """
     corners = [points[0]]
     for point in points[1:]:

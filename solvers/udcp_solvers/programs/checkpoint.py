@@ -1,8 +1,8 @@
-"""A file of finished instances, so that a run that was stopped, even by kill -9, goes on where it was.
+"""A file of finished instances, so that a run that was stopped, even by kill -9, resumes where it was.
 
-One line a record: the CRC-32 of the rest, then JSON. Lines are only ever appended, each by one write; the one that a
-killed process left half written fails its checksum, and its instance is solved again. The first line says which loss
-and options the records belong to. An instance is known by a hash of its probabilities and of what was asked of it.
+One line per record: the CRC-32 of the rest, then JSON. Lines are only appended, each by one write; a line that a killed
+process left incomplete fails its checksum, and its instance is solved again. The first line identifies the loss and
+options of the records. The key of an instance is a hash of its probabilities and of what was asked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def fingerprint(data: object) -> str:
 
 
 class Checkpoint:
-    """The finished instances in a file, and those that are added."""
+    """The finished instances in a file, and those that are added to it."""
 
     def __init__(self, path: str | Path, belongs_to: str) -> None:
         self._path = Path(path)
@@ -34,7 +34,7 @@ class Checkpoint:
         header = _line([_FORMAT, belongs_to])
         try:
             content = self._path.read_bytes() if self._path.exists() else b""
-            fresh = header.startswith(content)  # empty, or killed while it wrote the first line
+            fresh = header.startswith(content)  # empty, or a process was killed while it wrote the first line
             if not fresh:
                 self._read(content, header)
             self._file = self._path.open("wb" if fresh else "ab", buffering=0)
@@ -68,12 +68,12 @@ class Checkpoint:
         self._file.close()
 
     def find(self, p: Floats, wanted: Wanted) -> Outcome | None:
-        """What the instance came to, if it is finished."""
+        """The outcome of an instance; None if it is not finished."""
         data = self._done.get(_key(p, wanted))
         return None if data is None else Outcome.of_data(data)
 
     def add(self, p: Floats, wanted: Wanted, outcome: Outcome) -> None:
-        """Write a finished instance; what is written stays, whatever becomes of this process."""
+        """Append a finished instance; it stays in the file even if this process is killed."""
         key, data = _key(p, wanted), outcome.as_data()
         line = _line([key, data])
         written = self._file.write(line)
@@ -93,6 +93,6 @@ def _line(record: object) -> bytes:
 
 
 def _record(line: bytes) -> Any:
-    """What a line holds, or None if it is not whole."""
+    """The content of a line, or None if the line is incomplete."""
     checksum, _, text = line.partition(b" ")
     return json.loads(text) if checksum == b"%08x" % zlib.crc32(text) else None

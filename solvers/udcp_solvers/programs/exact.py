@@ -1,13 +1,13 @@
-"""Exact answers from a solver of limited precision: a least set under a mass that is checked in exact arithmetic.
+"""Exact answers from a solver of limited precision: the best set under a mass that is checked in exact arithmetic.
 
-The mass row is scaled by 1e6 and let down by what rounding may take, so that it never shuts out a set that has the
-mass. A set that comes back short by exact arithmetic is cut off, with all others that are short for the same reason,
-and the question is asked again. The cost is evaluated by the loss itself and held against the solver's own value.
+The mass constraint is scaled by 1e6 and relaxed by all that rounding may take, so that it never excludes a set that has
+the mass. If a set is short in exact arithmetic, a cut excludes it and all others that are short for the same reason,
+and the question is asked again. The cost is evaluated by the loss itself and compared with the solver's own value.
 
-Presolves have been seen to cut off the optimum: so an answer is also held against sets found without the solver (by the
-search where it knows the loss, else single labels and the likeliest ones), and where one of those is better the solver
-is asked again without its presolve. Where no solver is named, the search itself is asked first, and the solver for what
-it does not finish.
+Some presolves cut off the optimum. So an answer is also compared with sets found without the solver (by the search, if
+it supports the loss; else single labels and the likeliest ones), and if one of those is better, the solver is asked
+again without its presolve. If no solver is named, the search itself is asked first, and the solver only for what it
+does not finish.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
 _SCALE = 1e6
-# In scaled units: solvers take a row for satisfied within 1e-6 at worst, read its numbers from files with 12 digits
-# (another 1e-6), and drop coefficients below 1e-9.
+# In scaled units: solvers accept a constraint within 1e-6 at worst, read its numbers from files with 12 digits (another
+# 1e-6), and drop coefficients below 1e-9.
 _LET_DOWN, _DROPPED = 4e-6, 1e-9
-# How far the solver's value may be from the loss before its proof is not believed, and how much better another set may
-# be, both by the scale of the costs.
+# By the scale of the costs: how far the solver's value may be from the loss for its proof to count, and how much better
+# another set may be.
 _AGREE, _BEATEN = 1e-6, 1e-8
-# What rounding may add to equal costs, by their scale: a solver takes costs for equal that differ by more.
+# What rounding may add to equal costs, by their scale: solvers treat larger differences as equal, too.
 _ROUNDED = 1e-13
 _MOST_CUTS = 200
-# So many labels are put in order of index by one objective of powers of 2.
+# One objective of powers of 2 orders this many labels by index.
 _BLOCK = 20
 
 
 @dataclass(frozen=True)
 class Report:
-    """What became of the instances of one call: `proved` of them have an optimality proof for every set on the way.
+    """The results for the instances of one call: `proved` of them have a proof of optimality for every set.
 
-    `hit_limit` ran out of time, `failed` had no answer from the solver twice in a row, `doubtful` had one that the loss
-    contradicts; their sets still have the mass, and may cost more than they need. `retried` counts questions that a
-    fresh solver answered, `cuts` sets that were short of mass in exact arithmetic.
+    `hit_limit` of them reached a limit of time or nodes, for `failed` the solver gave no answer twice in a row, for
+    `doubtful` the loss contradicts the answer; their sets still have the mass, but may cost more than necessary.
+    `retried` counts questions that were asked again, `cuts` sets that were short of mass in exact arithmetic.
     """
 
     instances: int = 0
@@ -70,7 +70,7 @@ class Report:
 
 @dataclass(eq=False)
 class Tally:
-    """One instance on its way: its deadline, the nodes of each question, and what happened so far."""
+    """The progress of one instance: its deadline, the node limit per question, and what happened so far."""
 
     deadline: float = math.inf
     nodes: int | None = None
@@ -85,14 +85,14 @@ class Tally:
         self.counts += Report(**more)
 
     def report(self) -> Report:
-        """Each instance is in one of the classes; the worst that happened to it says in which."""
+        """The report on this instance, which is in the class of the worst that happened to it."""
         worst = next((kind for kind in ("failed", "doubtful", "hit_limit") if kind in self.happened), "proved")
         return replace(self.counts, **{worst: 1})
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A set, what it costs, and whether no other is better."""
+    """A set, its cost, and whether it is proved that no other is better."""
 
     mask: Masks
     cost: float
@@ -100,7 +100,8 @@ class Found:
 
 
 class Exact:
-    """Questions about one loss: the set of least cost that holds certain labels and has a certain mass."""
+    """Answers questions about one loss, such as for the cheapest set that holds certain labels and has a certain
+    mass."""
 
     def __init__(self, loss: Loss, model: LinearModel, wanted: object, canonical: bool) -> None:
         self.loss = loss
@@ -115,7 +116,7 @@ class Exact:
         self._searches = free and self._search is not None
 
     def by_shortcut(self, p: Floats, t: float, inside: Masks) -> Masks | None:
-        """The same as `cheapest` finds, where the loss needs no solver for it."""
+        """What `cheapest` would find, without a solver; None if the loss has no shortcut."""
         return None if self._shortcut is None or t <= 0 else self._shortcut.cheapest(p, t, inside)
 
     def cheapest(self, tally: Tally, p: Floats, t: float, inside: Masks) -> Found:
@@ -135,8 +136,8 @@ class Exact:
 
     def at_price(self, tally: Tally, p: Floats, price: float, inside: Masks) -> Found:
         """The set of least cost - price * mass among those that hold `inside`."""
-        # A label whose mass is worth more than the loss can ever cost is in. What is in anyway is not priced: it would
-        # drown the rest in its digits.
+        # A label whose mass is worth more than the loss can ever cost is in. Labels that are in anyway get no price:
+        # beside it, the values of other labels would lose their digits.
         interval = self.loss.facts.interval
         inside = inside | (price * p > (1 + 1e-9) * (interval.hi - interval.lo))
         worth = np.where(inside, 0.0, price * p)
@@ -158,7 +159,7 @@ class Exact:
         )
 
     def _known(self, p: Floats, t: float, inside: Masks) -> Found:
-        """The cheapest set of mass t that is found without the solver."""
+        """The cheapest set of mass t that is known without the solver."""
         if self._search is not None:
             mask, cost, gap = self._search.cheapest(p, t, inside, MASS_BUDGET if self._searches else 0)
             if has_mass(p, mask, t):
@@ -169,7 +170,7 @@ class Exact:
         return Found(masks[i], float(costs[i]), False)
 
     def _best(self, search: MassSearch, p: Floats, price: float, inside: Masks) -> Found:
-        """The best set at a price, by the search."""
+        """The best set at a price, found by the search."""
         gaps = np.zeros(1)
         fixed = np.where(inside, IN, FREE).astype(np.int8)
         found = self._costed(search.prices.best(p[None, :], np.array([price]), gaps, fixed[None, :])[0])
@@ -185,8 +186,12 @@ class Exact:
         value: Callable[[Found], tuple[float, float]],
         known: Found,
     ) -> Found:
-        """The solver's answer, or where a set that is known without it is better what it says without presolve; the set
-        that is known, not proved, where that is better still. `value` comes with what it is made of."""
+        """The solver's answer, compared with a set that is known without it. `value` gives the value of a set and its
+        scale.
+
+        If the known set is better, the solver is asked again without presolve; if it is still better, it is the answer,
+        not proved.
+        """
         least, scale = value(known)
         for presolve in (True, False):
             found = ask(presolve)
@@ -202,7 +207,7 @@ class Exact:
         return known
 
     def heaviest(self, tally: Tally, p: Floats, inside: Masks, like: Found) -> Found:
-        """The set of largest mass among those that cost no more."""
+        """The heaviest of the sets that cost no more than `like`."""
         if self._search is not None and self._searches:  # the best at the lowest price
             known = self._best(self._search, p, 1e-9 * self._search.prices.span, inside)
             if known.proved:
@@ -212,7 +217,8 @@ class Exact:
     def canonical(
         self, tally: Tally, p: Floats, t: float, inside: Masks, like: Found, *, heaviest: bool = False
     ) -> Found:
-        """Of the sets that cost no more and have mass t, the smallest; then the heaviest; then the first by indices."""
+        """Of the sets of mass t that cost no more than `like`, the smallest; then the heaviest, if asked for; then the
+        first by indices."""
         rows = [self._no_dearer(like)]
         like = self._better(tally, rows, _first(self.model, np.ones(self.model.K)), p, t, inside, like)
         everything = np.arange(self.model.K)
@@ -234,13 +240,13 @@ class Exact:
     def _no_dearer(self, like: Found) -> Row:
         used = np.flatnonzero(self.model.objective)
         most = like.cost + TOLERANCE * max(self._unit, abs(like.cost)) - self.model.constant
-        # In units of the largest cost, so that a solver's tolerance is small beside it.
+        # In units of the largest cost, so that the solver's tolerance is comparatively small.
         return Row(used, self.model.objective[used] / self._unit, -np.inf, most / self._unit)
 
     def _better(
         self, tally: Tally, rows: list[Row], costs: Floats, p: Floats, t: float, inside: Masks, like: Found
     ) -> Found:
-        """The least set by other costs; `like` itself, not proved, where none comes back that is as cheap."""
+        """The best set by other costs; `like` itself, not proved, if the solver returns none that is as cheap."""
         found = self._least(tally, Question(rows=rows, inside=inside, costs=costs), p, t)
         if found is not None and found.cost <= like.cost + _ROUNDED * max(self._unit, abs(like.cost)):
             return replace(found, proved=found.proved and like.proved)
@@ -249,7 +255,8 @@ class Exact:
         return replace(like, proved=False)
 
     def _least(self, tally: Tally, question: Question, p: Floats, t: float, paid: Floats | None = None) -> Found | None:
-        """Ask, check the mass, cut off what is short, and ask again. `paid` is what the costs add to the loss."""
+        """Ask the solver, add a cut if its set is short, and ask again. `paid`: what the costs add to those of the
+        loss."""
         rows = list(question.rows)
         if t > 0:
             rows.insert(0, _mass_row(p, t))
@@ -272,7 +279,7 @@ class Exact:
         if self._solver is None:
             self._solver = open_solver(self.model, self._wanted)
         answer = self._solver.ask(question)
-        # Every question that we ask has an answer, so one that has none was not understood.
+        # Every question has a solution, so an answer without one is an error of the solver.
         if answer.status in ("failed", "infeasible"):
             tally.count(retried=1)
             self._solver = open_solver(self.model, self._wanted)
@@ -297,7 +304,7 @@ class Exact:
 
 
 def _first(model: LinearModel, costs: Floats) -> Floats:
-    """Costs of the labels alone."""
+    """An objective with these costs of labels, and 0 for all other variables."""
     whole = np.zeros(model.variables)
     whole[: model.K] = costs
     return whole
@@ -320,11 +327,11 @@ def _mass_row(p: Floats, t: float) -> Row:
 
 
 def short_cut(p: Floats, short: Masks, t: float, inside: Masks) -> Row:
-    """A row that cuts off a set without mass t, and no set that has it.
+    """A constraint that excludes a set without mass t, and no set that has it.
 
-    At least r + 1 labels outside H are needed where H with the r heaviest labels outside it is short. H starts as the
-    set, with r = 0, and gives up its lightest labels as long as that holds: so of many labels with equal p, one row
-    cuts off every choice.
+    If H is short even with the r heaviest labels outside it, at least r + 1 labels outside H are needed. H starts as
+    the set, with r = 0, and gives up its lightest labels as long as this holds: so among many labels of equal p, one
+    constraint excludes every choice.
     """
     movable = np.flatnonzero(short & ~inside)
     movable = movable[np.argsort(p[movable], kind="stable")]

@@ -1,7 +1,6 @@
-"""One instance of the `ilp` oracle, from its probabilities to its outcome: what is done in this process or in a worker.
+"""Solves one instance of the `ilp` oracle, from its probabilities to its outcome, in this process or in a worker.
 
-An outcome is plain data and depends on nothing but the loss, the options and what was asked: it may be kept in a file
-and taken from there.
+An outcome is plain data and depends only on the loss, the options and what was asked: so it can be stored in a file.
 """
 
 from __future__ import annotations
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """How far a chain must go: to its first set, until it holds a label, until its scores pass a threshold, or on."""
+    """How far a chain must go: to its first set, until it holds a label, until its scores pass a threshold, or to its
+    end."""
 
     until: Literal["first", "label", "threshold", "end"] = "end"
     value: float = 0.0
@@ -36,14 +36,15 @@ class Wanted(NamedTuple):
     def met(self, p: Floats, mask: Masks) -> bool:
         if self.until == "label":
             return bool(mask[int(self.value)])
-        # The labels after a block, and by mass through it its last one too, have as their score minus what remains
-        # after the block, or more.
+        # The labels after a block (with mass="through", also its last label) score at least minus the mass after the
+        # block.
         return self.until == "first" or (self.until == "threshold" and -math.fsum(p[~mask].tolist()) > self.value)
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """All labels in order and the blocks that they are in, of which `count` are final; under prices scores instead."""
+    """All labels in order and their blocks; the first `count` labels are final. With program="price", scores
+    instead."""
 
     report: Report
     order: Indices | None = None
@@ -52,7 +53,7 @@ class Outcome:
     scores: Floats | None = None
 
     def as_data(self) -> list[Any]:
-        """As what JSON has, to the last bit."""
+        """The outcome as data for JSON, exact to the last bit."""
         order, blocks, scores = (x if x is None else x.tolist() for x in (self.order, self.blocks, self.scores))
         return [astuple(self.report), order, blocks, self.count, scores]
 
@@ -67,7 +68,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Settings:
-    """The options that decide what an instance comes to."""
+    """The options that an outcome depends on."""
 
     program: str
     levels: Sequence[Fraction]
@@ -77,7 +78,7 @@ class Settings:
 
 
 class Instances:
-    """The instances of one loss, one after the other."""
+    """Solves the instances of one loss, one after the other."""
 
     def __init__(self, exact: Exact, settings: Settings) -> None:
         self._exact = exact
@@ -99,7 +100,7 @@ class Instances:
 
 
 def given_up(p: Floats, program: str) -> Outcome:
-    """What stands for an instance that ended its process twice: the labels by falling p, reported as failed."""
+    """The outcome of an instance that crashed its process twice: the labels by falling p, reported as failed."""
     report = Report(instances=1, failed=1, retried=1)
     if program == "price":
         with np.errstate(divide="ignore", over="ignore"):
@@ -109,7 +110,7 @@ def given_up(p: Floats, program: str) -> Outcome:
 
 @dataclass(frozen=True)
 class Recipe:
-    """What another process needs to build the same."""
+    """What another process needs to build the same `Instances`."""
 
     text: str
     name: str
@@ -129,7 +130,7 @@ class Recipe:
 
     def build(self) -> Instances:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # said in the process that asked
+            warnings.simplefilter("ignore")  # the parent process has warned already
             loss = loads(self.text, self.labels, params=self.params, loss=self.loss, files=self.files, name=self.name)
         exact = Exact(loss, lower(loss), self.solver, self.settings.canonical)
         return Instances(exact, self.settings)

@@ -1,9 +1,11 @@
 """Losses for which the cheapest set of a mass needs no solver.
 
-Count of disjoint categories of one weight: open those of largest mass, as few as it takes. Diameter of a tree: the sets
-of a diameter lie in the balls of it (`prices.regions`), so look for the smallest ball with the mass. Few labels, any
-loss: all sets by rising cost, and the first that has the mass. Whether a mass is reached is always decided in exact
-arithmetic.
+- A count of disjoint categories of equal weight: the heaviest categories, as few as possible.
+- The diameter of a tree: every set lies in a ball of its diameter (`prices.regions`), so the smallest ball with the
+  mass.
+- Any loss of few labels: by rising cost, the first set that has the mass.
+
+Whether a mass is reached is always decided in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ _ROUNDING = 1e-9
 
 
 class Shortcut(Protocol):
-    """`cheapest` is a set of least cost among those that hold `inside` and have mass t; `words` say how it is found."""
+    """`cheapest` returns a cheapest set that holds `inside` and has mass t; `words` describe how it is found."""
 
     words: str
 
@@ -35,7 +37,7 @@ class Shortcut(Protocol):
 
 
 def shortcut(loss: Loss) -> Shortcut | None:
-    """The way around a solver for this loss, where there is one."""
+    """The shortcut for this loss; None if there is none."""
     few = Enumeration.of(loss)
     return _by_form(loss) or (None if few is None else Few(few()))
 
@@ -66,7 +68,7 @@ def _disjoint(form: Additive) -> Shortcut | None:
 
 
 class Disjoint:
-    """Every category costs the same, once; `category` is that of each label, -1 for a label that costs nothing."""
+    """Disjoint categories of equal weight; `category` is that of each label, -1 for a label that costs nothing."""
 
     words = "the heaviest categories, as few as it takes"
 
@@ -98,7 +100,7 @@ class Balls:
         self._tree, self._metric = tree_of(metric), metric
 
     def cheapest(self, p: Floats, t: float, inside: Masks) -> Masks:
-        """A ball that holds `inside` has as many of its labels as there are."""
+        """The heaviest labels of the smallest ball that has the mass and holds all of `inside`."""
         wanted = int(inside.sum())
         if wanted < 2:
             one = np.zeros(len(p), dtype=bool)
@@ -115,11 +117,11 @@ class Balls:
         raise AssertionError("the largest ball holds all labels")
 
     def _labels(self, b: int) -> Masks:
-        """The labels that are near enough to the centre, or to its parent if the middle is the edge above it."""
+        """The labels that are near enough to the centre, or also to its parent if the middle is the edge above it."""
         nodes, ball, path = self._tree.nodes, self._tree.balls[b], self._metric.hierarchy.path
         depth = int(nodes[ball.centre].depth)
         above = path[self._tree.labels[nodes[nodes[ball.centre].below].leaves], : depth + 1]
-        shared = (path[:, : depth + 1] == above).cumsum(axis=1)  # nodes on the way from the root, the root included
+        shared = (path[:, : depth + 1] == above).cumsum(axis=1)  # common nodes of both paths from the root
         away = depth + self._metric.leaf_depth + 2 - 2 * shared[:, depth]
         if ball.middle:
             away = np.minimum(away, depth + 1 + self._metric.leaf_depth - 2 * shared[:, depth - 1])
@@ -142,7 +144,7 @@ class Few:
 
 
 def _heaviest(p: Floats, t: float, inside: Masks, allowed: Masks) -> Masks:
-    """`inside` and the heaviest of the labels that are allowed, as few as it takes: none of them costs more."""
+    """`inside` and the heaviest allowed labels, as few as reach mass t; none of them adds to the cost."""
     more = np.flatnonzero(allowed & ~inside)
     more = more[np.argsort(-p[more], kind="stable")]
 

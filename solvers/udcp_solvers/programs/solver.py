@@ -1,10 +1,10 @@
-"""A linear model behind a solver: the one place that talks to PuLP.
+"""Asks a solver about a linear model: the one module that uses PuLP.
 
-With HiGHS the solver object that PuLP builds is kept, and from one question to the next only what differs is changed:
-costs, bounds of labels, the rows beyond the model's own. Any other solver of PuLP gets the problem built anew. Every
-question starts the solver from nothing, so that an answer never depends on what was asked before.
+For HiGHS, the solver object that PuLP builds is kept, and only what differs between questions is changed: costs, bounds
+of labels, additional constraints. For any other solver of PuLP, the problem is built again. Every question restarts the
+solver, so an answer never depends on earlier questions.
 
-PuLP is imported where it is first spoken to: it takes longer than all the rest of asking what an oracle would do.
+PuLP is imported on first use: the import takes longer than all else that `udcp check` asks of an oracle.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Status = Literal["optimal", "limit", "infeasible", "failed"]
 
 
 class Row(NamedTuple):
-    """low <= coefficients @ v[columns] <= high, on top of the model's rows."""
+    """An additional constraint: low <= coefficients @ v[columns] <= high."""
 
     columns: Indices
     coefficients: Floats
@@ -43,9 +43,10 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Minimise `costs` (None: the model's own objective) over sets that hold `inside`, under further rows.
+    """Minimise `costs` (None: the model's own objective) over sets that hold `inside`, under additional constraints
+    `rows`.
 
-    Within so many `seconds` and `nodes` of the solver's tree; `presolve`: as the solver likes, or not at all.
+    `seconds` and `nodes` of the solver's tree are limits; `presolve`: the solver's own choice, or off.
     """
 
     rows: Sequence[Row] = ()
@@ -58,7 +59,7 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """`found` (K,) is the best set known, or None; `value` is what the solver's own arithmetic makes of it."""
+    """`found` (K,) is the best set known, or None; `value` is its value in the solver's own arithmetic."""
 
     status: Status
     found: Masks | None = None
@@ -74,9 +75,9 @@ class Solver(Protocol):
 
 
 def solver_name(wanted: object) -> str:
-    """The name under which PuLP knows a solver, given by name (`HiGHS`, `CBC`, `GUROBI`) or as an object of PuLP.
+    """PuLP's name of a solver that is given by name (`HiGHS`, `CBC`, `GUROBI`) or as an object of PuLP.
 
-    OracleError where there is no such solver, or it is not installed.
+    Raises OracleError if there is no such solver or it is not installed.
     """
     import pulp
 
@@ -90,7 +91,7 @@ def solver_name(wanted: object) -> str:
         if here:
             return "HiGHS" if "HiGHS" in here else str(here[0])
         raise OracleError("oracle 'ilp': no solver is installed; pip install highspy")
-    # PuLP 3 brings CBC along as PULP_CBC_CMD, PuLP 4 knows it as COIN_CMD.
+    # PuLP 3 includes CBC as PULP_CBC_CMD, PuLP 4 calls it COIN_CMD.
     spellings = [wanted, f"{wanted}_CMD", f"PULP_{wanted}_CMD", *(["COIN_CMD"] if wanted.upper() == "CBC" else [])]
     fitting = [name for spelt in spellings for name in known if name.upper() == spelt.upper()]
     for name in fitting:
@@ -106,14 +107,14 @@ def solver_name(wanted: object) -> str:
 
 
 def _quietly(make: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    # PuLP 3.3 warns of its own CBC whenever it makes one.
+    # PuLP 3.3 warns about its own CBC whenever it creates one.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return make(*arguments, **options)
 
 
 def open_solver(model: LinearModel, wanted: object) -> Solver:
-    """A fresh solver for a model, chosen as for `solver_name`; an object of PuLP keeps the options that it has."""
+    """A new solver for a model, chosen as in `solver_name`; a solver object of PuLP keeps its options."""
     import pulp
 
     name = solver_name(wanted)
@@ -122,7 +123,7 @@ def open_solver(model: LinearModel, wanted: object) -> Solver:
 
 
 def export(model: LinearModel, path: str) -> None:
-    """Write the model as an .lp or .mps file, whole or not at all."""
+    """Write the model as an .lp or .mps file, completely or not at all."""
     if not path.lower().endswith((".lp", ".mps")):
         raise OracleError(f"a model is written as .lp or .mps, not {path!r}")
     problem, _ = _problem(model, Question())
@@ -160,9 +161,10 @@ def _problem(model: LinearModel, question: Question) -> tuple[Any, list[Any]]:
 
 
 def _scaled(costs: Floats) -> tuple[Floats, float]:
-    """Costs of which the largest is near 1, and what they were divided by, a power of two.
+    """The costs divided by a power of two, so that the largest is near 1; and this power.
 
-    A solver's tolerances are absolute: costs of 1e9 drown in them, and costs of 1e-8 are all the same to it.
+    A solver's tolerances are absolute: next to costs of 1e9 they are negligible, and all costs near 1e-8 are equal
+    within them.
     """
     largest = float(np.abs(costs).max(initial=0.0))
     if largest == 0.0:
@@ -172,7 +174,7 @@ def _scaled(costs: Floats) -> tuple[Floats, float]:
 
 
 def counts_nodes(name: str) -> bool:
-    """Whether a solver can be held to a number of nodes."""
+    """Whether a solver supports a limit of nodes."""
     return name == "HiGHS" or _is_cbc(name)
 
 
@@ -181,7 +183,7 @@ def _is_cbc(name: str) -> bool:
 
 
 def _options(kind: type, question: Question) -> dict[str, Any]:
-    """What of an exact, quiet, single-threaded solve this solver lets us ask for."""
+    """The options of an exact, quiet, single-threaded solve, as far as this solver supports them."""
     wanted: dict[str, Any] = {"msg": False, "gapRel": 0.0, "gapAbs": 0.0, "threads": 1, "timeLimit": question.seconds}
     if _is_cbc(kind.__name__):
         wanted["options"] = _CBC_OPTIONS if question.presolve else [*_CBC_OPTIONS, "preprocess off", "presolve off"]
@@ -191,7 +193,7 @@ def _options(kind: type, question: Question) -> dict[str, Any]:
 
 
 class _Rebuilt:
-    """Any solver of PuLP; a new problem for each question."""
+    """Any solver of PuLP; the problem is built again for each question."""
 
     def __init__(self, model: LinearModel, name: str, given: Any) -> None:
         import pulp
@@ -211,17 +213,18 @@ class _Rebuilt:
             solver.timeLimit = question.seconds
         try:
             status, found = _outcome(problem, problem.solve(solver))
-        except (pulp.PulpError, OSError):  # the program behind it fell over or left no answer
+        except (pulp.PulpError, OSError):  # the solver's program crashed or left no answer
             return Answer("failed")
         if not found:
             return Answer(status)
-        # A variable that stands in no row and has no cost has no value: it is as free as its bound.
+        # A variable without cost and constraint gets no value: its lower bound will do.
         values = np.array([x.lowBound if x.varValue is None else x.varValue for x in v])
         return Answer(status, values[: self._model.K] > 0.5, float(costs @ values))
 
 
 def _outcome(problem: Any, answer: Any) -> tuple[Status, bool]:
-    """PuLP 4 says in its answer why a solver stopped; PuLP 3 in `sol_status`: its `status` calls a limit optimal."""
+    """The status, and whether a set was found. PuLP 4 says in its answer why a solver stopped; PuLP 3 says it in
+    `sol_status`, while its `status` calls a limit optimal."""
     if hasattr(answer, "has_solution"):
         code, proved, found = int(answer.status), answer.status == 1, bool(answer.has_solution)
     else:
@@ -232,7 +235,7 @@ def _outcome(problem: Any, answer: Any) -> tuple[Status, bool]:
 
 
 class _Highs:
-    """HiGHS in this process: PuLP builds its object once."""
+    """HiGHS in this process; PuLP builds its solver object once."""
 
     name = "HiGHS"
 
@@ -240,11 +243,12 @@ class _Highs:
         import pulp
 
         self._model = model
-        # PuLP knows only variables that have a cost or stand in a row; so here all have a cost, and `ask` sets theirs.
+        # PuLP leaves out variables without cost and constraint; so here all have a cost, and `ask` sets the actual
+        # ones.
         self._costs, self._scale = np.ones(model.variables), 1.0
         problem, _ = _problem(model, Question(costs=self._costs))
         tight = {f"{kind}_feasibility_tolerance": _TOLERANCE for kind in ("primal", "dual", "mip")}
-        # A limit of 0 builds the object and leaves it there.
+        # With a time limit of 0, PuLP builds the object and solves nothing.
         problem.solve(pulp.HiGHS(msg=False, gapRel=0.0, gapAbs=0.0, threads=1, timeLimit=0.0, **tight))
         self._highs: Any = problem.solverModel
         if [x.name for x in problem.variables()] != model.names or self._highs.getNumCol() != model.variables:
@@ -277,7 +281,7 @@ class _Highs:
         stopped = highs.getModelStatus().name
         if stopped == "kInfeasible":
             return Answer("infeasible")
-        # The limits of time, solutions, iterations and the like; anything else is an error of the solver.
+        # Limits of time, solutions, iterations and the like; any other status is an error of the solver.
         status: Status = "optimal" if stopped == "kOptimal" else "limit" if stopped.endswith("Limit") else "failed"
         info = highs.getInfo()
         if status == "failed" or info.primal_solution_status != 2:

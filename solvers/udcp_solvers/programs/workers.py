@@ -1,7 +1,7 @@
 """Worker processes that solve instances, each with a solver of its own.
 
-A worker has one instance at a time. One that dies (a solver may take its process along) is replaced, and its instance
-is tried once more, then given up and reported. Workers end with the process that started them: the pipe to it closes.
+A worker has one instance at a time. If it dies (a solver may crash its process), it is replaced, and its instance is
+tried once more, then given up and reported. Workers end with the process that started them, when the pipe to it closes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Task(NamedTuple):
 
 @dataclass(eq=False)
 class _Worker:
-    process: Any  # of the spawn context, which has a type of its own for each platform
+    process: Any  # of the spawn context; its type differs by platform
     pipe: Connection
     task: Task | None = None
     ready: bool = False
@@ -43,7 +43,7 @@ class Workers:
     def __init__(self, recipe: Recipe, most: int) -> None:
         try:
             pickle.dumps(recipe)
-        except Exception as error:  # whatever a stranger's solver object raises
+        except Exception as error:  # a third-party solver object may raise anything
             raise OracleError(
                 f"oracle 'ilp': solver {recipe.solver!r} cannot be sent to worker processes ({error}): give its name, "
                 "or workers=1"
@@ -53,7 +53,7 @@ class Workers:
         self._workers: list[_Worker] = []
 
     def solve(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Outcome]]:
-        """Every task with its outcome, as they are finished."""
+        """Yield each task with its outcome, as they are finished."""
         waiting = deque(tasks)
         crashed: set[int] = set()
         left = len(tasks)
@@ -105,7 +105,7 @@ class Workers:
         self._workers.append(self._start())
 
     def close(self) -> None:
-        """End all workers, whatever they are at."""
+        """End all workers, even if they are busy."""
         for worker in self._workers:
             _end(worker)
         self._workers.clear()
@@ -113,7 +113,8 @@ class Workers:
 
 @contextlib.contextmanager
 def _deaf_to_interrupts() -> Iterator[None]:
-    """Processes that are started here never see Ctrl-C, which a terminal sends to all: the first one decides."""
+    """Processes started in this context never see Ctrl-C, which a terminal sends to all; the parent process handles
+    it."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -127,7 +128,7 @@ def _deaf_to_interrupts() -> Iterator[None]:
 def _give(worker: _Worker, waiting: deque[Task]) -> None:
     worker.task = waiting.popleft() if waiting else None
     if worker.task is not None:
-        with contextlib.suppress(OSError):  # it has died: the next read says so
+        with contextlib.suppress(OSError):  # it has died, which the next read reports
             worker.pipe.send(worker.task[1:])
 
 
@@ -138,11 +139,11 @@ def _end(worker: _Worker) -> None:
 
 
 def _work(pipe: Connection, recipe: Recipe) -> None:
-    """The worker: says that it is ready, then answers one instance after the other."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it could not be blocked
+    """The worker process: reports that it is ready, then solves one instance after the other."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # for platforms where it could not be blocked
     instances = recipe.build()
     pipe.send(None)
-    with contextlib.suppress(EOFError, OSError):  # whoever asked is gone
+    with contextlib.suppress(EOFError, OSError):  # the parent process is gone
         while True:
             p, wanted = pipe.recv()
             pipe.send(instances.solve(p, wanted))

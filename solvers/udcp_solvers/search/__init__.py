@@ -1,53 +1,53 @@
 """Search: the best set at a price for any loss of the language, by branch and bound in compiled code.
 
-docs/engine.md is a map of the room, with an example from a loss to its prices. `prices` is what others call.
+docs/engine.md maps the package and follows an example from a loss to its prices. Other packages call `prices`.
 
 Notation. K labels y with masses p(y); C categories c; Q quantities j; N operations i; mu a price; p(S) the mass of a
-set S, and L(S) what it costs. A set is *better* if L(S) - mu p(S) is less. In code, T is the workspace,
-R the trace of a hull, W the branches of `by_mass`, L the line that is moved, and f a factor.
+set S, and L(S) its cost. A set is *better* if L(S) - mu p(S) is less. In code, T is the workspace, R the trace of a
+hull, W the branches of `by_mass`, L the line that is moved, and f a factor.
 
 Glossary
 --------
 anchor, S*
     A price that was fixed on other rows, and the best set at it.
 bound
-    A value that L(S) - mu p(S) is not below on the sets of a node: the minimum of the minorant.
+    A lower bound of L(S) - mu p(S) on the sets of a node: the minimum of the minorant.
 budget
-    How many nodes may be looked at. It counts nodes, never time: answers depend on the loss, the row and the price.
+    The most nodes that may be looked at. It counts nodes, not time: answers depend on the loss, the row and the price.
 candidates, open labels
     Labels that are not out at the root; of these, the ones that are free in some node.
 ceiling
-    For min(L, c): the value of all labels at the limit c, one set beside those of the nodes.
+    For min(L, c): the value of the set of all labels at cost c, one more set beside those of the nodes.
 change
-    By how much the bound of a node rises, at least, if a label is in where it is out, or out where it is in.
+    How much the bound of a node rises, at least, if a label changes sides: in instead of out, or out instead of in.
 chosen
     The set that attains the last bound.
 corner
     A set that is the best at some price: a corner of the lower hull of all points (p(S), L(S)).
 counted
-    A table of the number of labels that is minimised number by number, beside the minorant.
+    A table of the number of labels that is minimised number by number, together with the minorant.
 entry, threshold
-    `worst` and diameters are the largest entry of a label; the set pays f t for the threshold t that its entries do not
-    exceed.
+    `worst` and diameters are the largest entry of a label in the set; a set pays f t for a threshold t that no entry of
+    its labels exceeds.
 factor
-    By what an operation is multiplied on the way down from the loss.
+    What an operation is multiplied by on the way down from the loss.
 forest
     Categories that are nested or disjoint: a minorant is minimised over these in one pass. Other categories *cross* it.
 gap
-    By how much another set may be better than the one found, once the budget is used up.
+    How much better another set may be than the one found, if the budget is used up.
 hard atom
-    An atom that is no quantity: `worst` (the least over columns of the largest entry), the farthest pair, the sum over
-    pairs.
+    An atom that is not a quantity: `worst` (the least over columns of the largest entry), the farthest pair, the sum
+    over pairs.
 incumbent, found
     The best set known so far; at the end, the answer.
 left end, right end
     The corners between which the hull is traced; corners that wait lie between them.
 line
-    A number that shapes the minorant: the slope of a table or of a bound, or how far a mixture leans from one half.
+    A parameter of the minorant: the slope of a table or of a bound, or how far a mixture leans from one half.
 margin
-    How much worse than the best set every set is, at least, in which one label is changed.
+    How much worse than the best set, at least, every set is in which a given label is changed.
 minorant
-    Label values, category weights and a constant that lie below L - mu p on all sets of a node.
+    Label values, category weights and a constant whose sum is at most L - mu p on all sets of a node.
 mixture
     s a + (1 - s) b, which is at most max(a, b).
 node
@@ -56,25 +56,25 @@ node
 operation
     A node of the loss over quantities: a sum, table, maximum, comparison or hard atom.
 point
-    The value of a quantity or operation on the set at hand.
+    The value of a quantity or operation on the present set.
 quantity
     A constant, label costs and weights on categories: easy to minimise.
 root
     The first node: all sets that agree with the labels that are fixed.
 shift
-    What the labels that were dropped after the first node are worth: values before and after differ by it.
+    The worth of the labels that were dropped after the first node: values before and after differ by it.
 slack, tie room
     Two values closer than the slack are equal; nodes up to the tie room above the incumbent are still looked at.
 stretch
-    A part of the hull that is traced for itself: all of it, inside the anchor, up to it, or beyond it.
+    A part of the hull that is traced separately: all of it, inside the anchor, up to it, or beyond it.
 tells
     Whether all nodes so far were closed with bounds for each label, so that margins can use them.
 touched
     A set touches a category if it holds one of its labels.
 twins
-    Interchangeable labels: of these the likelier are in first.
+    Interchangeable labels; the likelier ones enter first.
 value
     What a label adds to the minorant.
 worth
-    mu p(y), of a label that is open.
+    mu p(y), for an open label.
 """

@@ -4,14 +4,14 @@ Branch and bound. A node N is a part of these sets; its bound is at most the lea
 nodes wait on a stack, the one that has the set just found on top. A step takes the top one and
 
 - drops it if its bound is no better than the incumbent, the best set known;
-- bounds it: the minimum of a minorant, whose lines are moved until it is high, and the set that attains it, which may
+- bounds it by the minimum of a minorant, whose lines are moved until it is high; the set that attains the minimum may
   be the next incumbent;
 - fixes labels that would raise the bound above the incumbent if they changed sides;
 - closes it if the set costs what the minorant says, or else branches: two nodes in its place.
 
 So all sets are covered, whatever the loss. If the budget of nodes is used up, the least bound of the nodes left open
-says how much better another set could be. For min(L, c), nodes are those of L; beside them there is one more set, all
-labels at the limit c, whose value is the *ceiling*. docs/engine.md follows an example.
+says how much better another set could be. For min(L, c), nodes are those of L, and there is one more set, all labels at
+the limit c, whose value is the *ceiling*. docs/engine.md follows an example.
 """
 
 from __future__ import annotations
@@ -52,24 +52,24 @@ from udcp_solvers.search.layout import (
 from udcp_solvers.search.lines import next_line, start_lines
 from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, listed, node_at
 
-# Labels that are tried, one by one, to better the set of the first node: twice as many of a sum of many labels, where a
-# trial is quick and a better set ends many nodes.
+# How many labels `_polish` tries in the first node. For a sum of more labels than the second number, it tries twice as
+# many: there a trial is quick, and a better set ends many nodes.
 _NEAR_LABELS, _MANY_LABELS = 8, 256
-# With so many free labels at most a table of their number is optimised count by count.
+# The most free labels for which a table of their number is minimised number by number.
 _COUNTABLE = 64
-# Up to so many nodes, labels are not fixed after the root, and the bounds of closed nodes tell margins (`tells`).
+# Up to this many nodes, labels are not fixed after the root, and margins use the bounds of closed nodes (`tells`).
 _FEW_NODES = 8
-# How often a line is moved at most, in the first node and in others.
+# The most moves of a line, in the first node and in others.
 _FIRST_MOVES, _MOVES = 14, 5
 
 
 @jit
 def best_set(ints: Ints, floats: Floats, asked: Question, found: Marks, started: bool, T: Workspace) -> float:
-    """Fill `found` (K,) with the best set; with `started` it is a set to begin with.
+    """Fill `found` (K,) with the best set; if `started`, it holds a set to begin with.
 
-    Of sets of equal value, where they are asked for, the heaviest, then the smallest, then the first by indices is
-    found. Returns by how much another set may be better at most: 0 unless the budget of nodes was used up. `T.margin`
-    is filled for the labels that are free.
+    If ties are asked for, the heaviest of the sets of equal value is found, then the smallest, then the first by
+    indices. Returns how much better another set may be, at most: 0 unless the budget of nodes was used up. Fills
+    `T.margin` for the labels that are free.
     """
     search = T.search
     fix_at_root(ints, floats, asked, T)
@@ -88,9 +88,9 @@ def best_set(ints: Ints, floats: Floats, asked: Question, found: Marks, started:
 
 @jit
 def fix_at_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> None:
-    """Fix labels that cost more than they are worth in every set, or are worth more than the loss may vary.
+    """Fix labels that cost more than they are worth in every set, or whose worth is above the span of the loss.
 
-    The other labels are open. The margins of those that are fixed are known.
+    The other labels are open. Also fills the margins of the labels that are fixed.
     """
     search, adds, mu = T.search, numbers(ints, floats, LEAST), asked.mu
     scale, count = asked.span, 0
@@ -108,7 +108,7 @@ def fix_at_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> No
         if label.root != OUT:
             T.open[count] = y
             count += 1
-            # What every set has does not count: beside it small values would lose their digits.
+            # The worth of labels that every set has does not count: beside it small values would lose their digits.
             label.worth = mu * p if label.root == FREE else 0.0
             scale += label.worth
             search.steepest = max(search.steepest, label.worth)
@@ -125,7 +125,7 @@ def fix_at_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> No
 
 @jit
 def _open_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> None:
-    """A stack of one node, all sets that agree with what is fixed; no incumbent."""
+    """Begin with a stack of one node, all sets that agree with what is fixed, and no incumbent."""
     search, labels, constants = T.search, T.labels, numbers(ints, floats, CONSTANTS)
     for j in range(len(constants)):
         T.quantities[j].root = constants[j]
@@ -154,7 +154,7 @@ def _open_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> Non
 
 @jit
 def _cutoff(search: Record) -> float:
-    """A node with a bound of at least this is dropped."""
+    """The bound from which on a node is dropped."""
     return float(min(search.best, search.ceiling) + search.tie_room)
 
 
@@ -221,7 +221,7 @@ def _tighten(
         at_root = last and left.counted < 0
         again = not last and next_line(ints, floats, node, value, _cutoff(T.search), T)
         if not again and not last and search.looked == 1 and left.counted < 0:
-            # What is fixed in the first node, at its best lines, is so in all.
+            # Labels are fixed in the first node at its best lines; they are then fixed in all nodes.
             at_root = value == bound
             again = last = not at_root
         if at_root:
@@ -231,7 +231,7 @@ def _tighten(
         if fixes and not _fix(ints, node, _cutoff(T.search) - value, T):
             return np.inf, value, False
         if not again and left.counted < 0:
-            # Lines have fixed what they could: few labels may be left.
+            # Once labels are fixed, few may be left.
             left.counted = _countable(ints, node, T)
             again = left.counted >= 0
     return bound, value, False
@@ -249,7 +249,7 @@ def _offer(cost: float, ties: bool, found: Marks, T: Workspace) -> None:
 
 @jit
 def _fix(ints: Ints, node: Node, room: float, T: Workspace) -> bool:
-    """Fix the labels of a node that would raise its bound by more than `room`; False where that leaves no set."""
+    """Fix the labels of a node whose change would raise its bound by more than `room`; False if that leaves no set."""
     if T.left_over.cap > room and fix_labels(ints, node, room, T):
         T.search.tells = False
         return touch(ints, node, T)
@@ -258,7 +258,8 @@ def _fix(ints: Ints, node: Node, room: float, T: Workspace) -> bool:
 
 @jit
 def _take_limit(asked: Question, found: Marks, T: Workspace) -> bool:
-    """Of min(L, c): whether all labels at the limit are the best set, which then is found."""
+    """For min(L, c): whether the set of all labels, at the limit c, is the best one; if so, it becomes the set
+    found."""
     search = T.search
     if search.ceiling > search.best + search.slack:
         return False
@@ -273,7 +274,8 @@ def _take_limit(asked: Question, found: Marks, T: Workspace) -> bool:
 
 @jit
 def _fill_margins(ints: Ints, asked: Question, found: Marks, gap: float, at_limit: bool, T: Workspace) -> None:
-    """How much worse than the best set one is, at least, in which a free label is changed."""
+    """Compute the margin of each free label: how much worse than the best set, at least, sets are in which it is
+    changed."""
     search, margin = T.search, T.margin
     least, capped = min(search.best, search.ceiling), limit_of(ints) >= 0
     for y in range(len(found)):
@@ -284,7 +286,8 @@ def _fill_margins(ints: Ints, asked: Question, found: Marks, gap: float, at_limi
             at_root = label.root_without if found[y] == IN else label.root_with
             closed = label.closed_without if found[y] == IN else label.closed_with
             lowest = max(at_root, closed if search.tells else -np.inf)
-            # Where labels were dropped at the root, `tells` is False: what counts was noted before the shift.
+            # If labels were dropped at the root, `tells` is False, and the bounds that count were noted before the
+            # shift.
             margin[y] = max(lowest - least + search.shift, -gap)
         elif at_limit and label.root == OUT:
             margin[y] = 0.0
@@ -308,7 +311,7 @@ def repeats(ints: Ints, floats: Floats, p: Floats, T: Workspace) -> bool:
 
 @jit
 def _is_sum(ints: Ints) -> bool:
-    """Whether quantities are all that a loss is made of: no hard atom asks which labels are in."""
+    """Whether the loss has no hard atom, so that quantities are all that it is made of."""
     code = part(ints, CODE)
     hard = 0
     for i in range(len(code) // 4):
@@ -318,7 +321,7 @@ def _is_sum(ints: Ints) -> bool:
 
 @jit
 def _countable(ints: Ints, node: Node, T: Workspace) -> int:
-    """The table that is optimised count by count, where few labels are free; -1 for none."""
+    """The table that is minimised number by number, if few labels are free; else -1."""
     free = 0
     for y in listed(T.open, T.search.open):
         free += node.x[y] == FREE
@@ -327,9 +330,9 @@ def _countable(ints: Ints, node: Node, T: Workspace) -> int:
 
 @jit
 def _polish(ints: Ints, floats: Floats, node: Node, found: Marks, T: Workspace) -> None:
-    """Let free labels into the incumbent, or out of it, one by one, where that makes it better.
+    """Let free labels into the incumbent, or out of it, one by one, if that makes it better.
 
-    Those are tried whose value in the minorant is nearest to 0.
+    The labels whose value in the minorant is nearest to 0 are tried.
     """
     search, near, free = T.search, T.order, 0
     for y in listed(T.open, T.search.open):
@@ -350,13 +353,13 @@ def _polish(ints: Ints, floats: Floats, node: Node, found: Marks, T: Workspace) 
         else:
             found[y] = IN if found[y] != IN else 0
         n += 1
-    net_cost(ints, floats, T.chosen, T)  # `branch` looks at the values of operations on the chosen set
+    net_cost(ints, floats, T.chosen, T)  # restores the values of operations on the chosen set for `branch`
 
 
 @jit
 def _drop_fixed(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
-    """Labels that are fixed in the first node are open no more: what those that are in cost and touch is noted. What
-    these are worth, which counts no more."""
+    """Remove labels that are fixed in the first node from the open ones; note what those that are in cost and touch.
+    Returns their worth, which no longer counts."""
     costs = numbers(ints, floats, COSTS)
     starts, of = part(ints, LABEL_STARTS), part(ints, LABEL_CATEGORIES)
     K, count, held, gone = len(node.x), 0, 0, 0.0
@@ -383,7 +386,7 @@ def _drop_fixed(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
 
 @jit
 def _agrees(found: Marks, labels: Records) -> bool:
-    """Whether a set is one of those that are looked at."""
+    """Whether a set agrees with the labels that are fixed at the root."""
     against = 0
     for y in range(len(found)):
         root = labels[y].root
@@ -393,7 +396,7 @@ def _agrees(found: Marks, labels: Records) -> bool:
 
 @jit
 def _comes_first(found: Marks, any_found: bool, T: Workspace) -> bool:
-    """Whether the chosen set is heavier than the incumbent, or as heavy and smaller, or both and has the first
+    """Whether the chosen set comes before the incumbent: it is heavier; or as heavy and smaller; or has the first
     indices."""
     more, total, size, lead = 0.0, 0.0, 0, 0
     for y in range(len(found)):

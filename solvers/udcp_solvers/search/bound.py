@@ -5,11 +5,10 @@ With a minorant m, m(S) <= L(S) - mu p(S) for S in N:
     bound      = a lower bound of m(S) over S in N
     change(y) <= min of m(S) - bound over those S in N that have y on the other side than `chosen`
 
-What is left of the minorant beside label values and category weights (a threshold on entries, a table of a count, pairs
-of free labels) is minimised together with them. `chosen`, the set that attains the bound, has the labels that are in
-and none that are out. It may miss a category that N must touch, or a decision, and is worth trying all the same. A
-label changed costs at least what it and its categories are worth; if bound + change(y) is above the incumbent, y is
-fixed.
+Besides label values and category weights, a minorant may have a threshold on entries, a table of a count, or pairs of
+free labels; they are minimised together with these. `chosen`, the set that attains the bound, has the labels that are
+in and none that are out. It may miss a category that N must touch, or a decision, but is still worth trying. If bound +
+change(y) is above the incumbent, y is fixed.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from udcp_solvers.search.workspace import Node, Workspace, listed
 
 @jit
 def bounded(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
-    """The bound of a node at its lines, the set that attains it (`chosen`), and by how much it rises with a label
-    changed (`change`)."""
+    """The bound of a node at its lines; fills the set that attains it (`chosen`) and by how much it rises if a label
+    changes sides (`change`)."""
     constant, left = minorant(ints, floats, node, T), T.left_over
     left.cap = 0.0
     for y in range(len(T.labels)):
@@ -37,7 +36,7 @@ def bounded(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
         return constant + by_count(ints, floats, node, T)
     total = forest_minimum(ints, node, np.inf, T)
     if left.threshold < 0 and left.pairs >= 0:
-        # Neither weights of categories nor pairs cost less than 0: each may be left out, and the better bound counts.
+        # Category weights and pairs cost at least 0, so either may be left out, and the better bound counts.
         forced = 0.0
         for y in listed(T.open, T.search.open):
             forced += T.labels[y].value if node.x[y] == IN else 0.0
@@ -60,7 +59,7 @@ def bounded(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
 
 @jit
 def note_root(value: float, T: Workspace) -> None:
-    """What sets with and without each label cost at least, less what they are worth, by the bound of the first node."""
+    """Note lower bounds of the sets with and without each label, by the bound of the first node."""
     for y in listed(T.open, T.search.open):
         label = T.labels[y]
         if T.chosen[y] == IN:
@@ -71,7 +70,7 @@ def note_root(value: float, T: Workspace) -> None:
 
 @jit
 def note_closed(bound: float, value: float, node: Node, T: Workspace) -> None:
-    """Note that a node is closed: what its sets with and without each label cost at least counts for all nodes.
+    """Note that a node is closed: lower bounds of its sets with and without each label count for the whole search.
 
     `value` is the minorant's minimum that was just found, -inf if there is none.
     """

@@ -4,8 +4,8 @@
     count        at most k, or more           category    touched, or all its labels out
     label        in or out, if nothing else is undecided
 
-Of the chosen labels the weightiest is taken, and with it those that are interchangeable with it and likelier. Of the
-two halves `here` is the one that has the chosen set, `there` the other.
+Of the chosen labels, the one of least value is taken, together with its twins that are likelier. Of the two halves,
+`here` is the one that has the chosen set, `there` the other.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ from udcp_solvers.search.workspace import Node, Workspace, listed, node_at, visi
 
 @jit
 def branch(ints: Ints, floats: Floats, top: int, T: Workspace) -> int:
-    """Put two nodes in place of the one at `top`, that of the chosen set above; where the stack ends."""
+    """Put two nodes in place of the one at `top`, that of the chosen set above; returns where the stack ends."""
     put(T.marks[top + 1], T.marks[top])
     put(T.reals[top + 1], T.reals[top])
     T.bounds[top + 1] = T.bounds[top]
@@ -85,8 +85,8 @@ def branch(ints: Ints, floats: Floats, top: int, T: Workspace) -> int:
 
 @jit
 def branching_operation(ints: Ints, floats: Floats, node: Node, T: Workspace) -> tuple[int, int]:
-    """The operation that is farthest above what the minorant made of it at the chosen set, and the category of it, or
-    -1; operation -1 if there is none."""
+    """The operation that is farthest above its part of the minorant on the chosen set, -1 if there is none; and the
+    category of it that the minorant has wrong, or -1."""
     code, number, tables = part(ints, CODE), numbers(ints, floats, NUMBERS), numbers(ints, floats, TABLES)
     Q, operations = len(T.quantities), T.operations
     most, which, category = 0.0, -1, -1
@@ -124,8 +124,8 @@ def branching_operation(ints: Ints, floats: Floats, node: Node, T: Workspace) ->
 
 @jit
 def _missed_category(ints: Ints, floats: Floats, j: int, f: float, most: float, T: Workspace) -> tuple[float, int]:
-    """Of f times a quantity, the category that the minorant has wrong for the chosen set, of largest weight above
-    `most`, and that weight; category -1 if there is none."""
+    """In f times a quantity, a category that the minorant has wrong for the chosen set: the largest weight above
+    `most`, and its category; -1 if there is none."""
     above, category = part(ints, ABOVE), -1
     starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
     for e in range(starts[j], starts[j + 1]):
@@ -147,7 +147,7 @@ def _touches(ints: Ints, c: int, chosen: Marks) -> bool:
 
 @jit
 def decidable_operand(ints: Ints, i: int, operations: Records) -> int:
-    """From an operation down to the operand that can be decided; -1 where there is none."""
+    """The operand that can be decided, on the way down from an operation; -1 if there is none."""
     code = part(ints, CODE)
     while i >= 0:
         kind, a, b, third = operation(code, i)
@@ -160,7 +160,7 @@ def decidable_operand(ints: Ints, i: int, operations: Records) -> int:
             i = a if width_a >= width_b else b
         elif third == INDICATOR:
             open_a, open_b = operations[a].low < operations[a].high, operations[b].low < operations[b].high
-            # The operand that makes the whole what it is at the chosen set.
+            # The operand that determines the value of the whole on the chosen set.
             i = a if open_a and (not open_b or operations[a].point == operations[i].point) else b
         else:
             return int(i)
@@ -169,7 +169,7 @@ def decidable_operand(ints: Ints, i: int, operations: Records) -> int:
 
 @jit
 def _divide(ints: Ints, floats: Floats, i: int, category: int, here: Node, there: Node, T: Workspace) -> bool:
-    """Divide at an operation, or at a category of it; False if nothing of it can be decided."""
+    """Divide a node at an operation, or at a category of it; False if nothing of it can be decided."""
     kind, a, b, _ = operation(part(ints, CODE), i)
     if category < 0 and kind == QUANTITY:
         category = _heaviest_category(ints, floats, a, T.categories)
@@ -184,7 +184,7 @@ def _divide(ints: Ints, floats: Floats, i: int, category: int, here: Node, there
         _divide_at_comparison(ints, floats, i, here, there, T.operations)
         return True
     if kind == SMALLER:
-        # A set may be in both halves: in that of its smaller operand the minorant is below the loss.
+        # A set may be in both halves; in that of its smaller operand, the minorant is below the loss.
         first = T.operations[a].point <= T.operations[b].point
         here.decided[i], there.decided[i] = (FIRST, SECOND) if first else (SECOND, FIRST)
         return True
@@ -193,7 +193,7 @@ def _divide(ints: Ints, floats: Floats, i: int, category: int, here: Node, there
 
 @jit
 def _heaviest_category(ints: Ints, floats: Floats, j: int, categories: Records) -> int:
-    """The category of a quantity of largest weight that may be touched or not; -1 if there is none."""
+    """The category of largest weight in a quantity that is not decided yet; -1 if there is none."""
     starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
     most, category = 0.0, -1
     for e in range(starts[j], starts[j + 1]):
@@ -204,7 +204,7 @@ def _heaviest_category(ints: Ints, floats: Floats, j: int, categories: Records) 
 
 @jit
 def _divide_at_category(ints: Ints, category: int, here: Node, there: Node, chosen: Marks) -> None:
-    """A category is touched, or all its labels are out."""
+    """Divide a node: a category is touched, or all its labels are out."""
     starts, member = part(ints, CATEGORY_STARTS), part(ints, CATEGORY_LABELS)
     touched, shut = (here, there) if _touches(ints, category, chosen) else (there, here)
     touched.must_touch[category] = 1
@@ -215,8 +215,8 @@ def _divide_at_category(ints: Ints, category: int, here: Node, there: Node, chos
 
 @jit
 def _divide_at_count(tables: Floats, start: int, j: int, here: Node, there: Node, quantities: Records) -> bool:
-    """A count, quantity j, is at most k, or more: next to the chosen set's count, where the table bends more. False
-    where it is one number."""
+    """Divide a node: a count, quantity j, is at most k, or more. k is next to the count of the chosen set, where the
+    table has the larger step. False if only one number is possible."""
     count = quantities[j].point
     first, last = math.ceil(quantities[j].low - WHOLE), math.floor(quantities[j].high + WHOLE)
     if first >= last:
@@ -233,7 +233,7 @@ def _divide_at_count(tables: Floats, start: int, j: int, here: Node, there: Node
 
 @jit
 def _divide_at_comparison(ints: Ints, floats: Floats, i: int, here: Node, there: Node, operations: Records) -> None:
-    """A comparison holds, or it does not; a quantity that it compares gets a bound."""
+    """Divide a node: a comparison holds, or it does not; if it compares a quantity, that gets a bound."""
     code = part(ints, CODE)
     kind, a, _, _ = operation(code, i)
     number, slack = numbers_of(numbers(ints, floats, NUMBERS), i)
@@ -250,7 +250,7 @@ def _divide_at_comparison(ints: Ints, floats: Floats, i: int, here: Node, there:
 
 @jit
 def _nearest_category(ints: Ints, node: Node, T: Workspace) -> int:
-    """The category whose least value is nearest to 0; -1 if there is none, or the value of a label is nearer."""
+    """The category whose least value is nearest to 0; -1 if there is none, or if the value of a label is nearer."""
     home, above, rising = part(ints, HOME), part(ints, ABOVE), part(ints, RISING)
     categories = T.categories
     least, found = np.inf, -1
@@ -267,10 +267,10 @@ def _nearest_category(ints: Ints, node: Node, T: Workspace) -> int:
 
 @jit
 def _divide_by_label(ints: Ints, mixed: bool, here: Node, there: Node, T: Workspace) -> bool:
-    """A label is in or out; False if none is free.
+    """Divide a node: a label is in or out; False if none is free.
 
-    Of those chosen the weightiest; where operands are `mixed`, as in a knapsack, the one whose value is nearest
-    to 0. Of interchangeable labels the likelier ones come first, then those of lower index.
+    The chosen label of least value is taken; if operands are `mixed`, as in a knapsack, the label whose value is
+    nearest to 0. Of twins, the likelier enter first, then those of lower index.
     """
     twin, labels = part(ints, TWIN), T.labels
     at, most = -1, -np.inf

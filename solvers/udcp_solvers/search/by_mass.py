@@ -1,12 +1,13 @@
 """The cheapest set that has a mass: branch and bound over labels, bounded by prices.
 
-With g(mu) the least L(S) - mu p(S) among the sets that agree with the labels fixed so far, a set of mass t costs at
-least g(mu) + mu t, for every price mu >= 0. Each set known is a line L(S) + mu (t - p(S)) above that bound; the price
-asked next is where the lines of a set that is short of t and of one that is not meet. A branch ends where its bound is
-no better than the cheapest set known that has the mass; else a label is put in or left out, the heaviest of those in
-which the two sets that meet differ. Where the loss takes values on a grid, bounds are rounded up to it.
+Let g(mu) be the least L(S) - mu p(S) among the sets that agree with the labels fixed so far. A set of mass t costs at
+least g(mu) + mu t, for every price mu >= 0. Each known set is a line L(S) + mu (t - p(S)) above that bound; the next
+price to ask for is where the lines of a set that is short of t and of one that is not meet. A branch ends if its bound
+is no better than the cheapest known set that has the mass. Otherwise it is divided by a label, in or out: the heaviest
+of those in which the two sets that meet differ. If the values of the loss are on a grid, bounds are rounded up to it.
 
-What is asked next depends on the answer: `_begin` and `_advance` say so, and best sets are found in one place.
+The next question depends on the answer: `_begin` asks the first, `_advance` takes in an answer and asks the next, and
+best sets are found in one place.
 """
 
 from __future__ import annotations
@@ -24,26 +25,26 @@ from udcp_solvers.search.intervals import cost_of
 from udcp_solvers.search.layout import FREE, IN, OUT, TWIN, Floats, Ints, Marks, part, size_numbers
 from udcp_solvers.search.workspace import Question, Workspace, workspace_of
 
-# Prices that are asked for in the first branch, and in others.
+# The most prices that are asked for in the first branch, and in others.
 _FIRST_ASKS, _ASKS = 40, 3
-# Costs are equal that differ by less than this part of them, and of all that the loss may vary.
+# Costs are equal if they differ by less than this part of them plus this part of the span of the loss.
 _NEAR, _NEAR_SPAN = 1e-10, 1e-11
-# How far below a point of the grid rounding may leave a bound, in steps; and the most steps that floats tell apart.
+# In steps of the grid: how far above a point of it rounding may leave a bound; the most steps that floats tell apart.
 _BELOW, _MANY_STEPS = 1e-6, 1e8
 
-# Places: the branch at hand, and the one that it is half of; then those that wait.
+# Places: the present branch; the whole, of which it is a half; then those that wait.
 _HERE, _WHOLE, _WAITING = range(3)
 # The two sets of a branch: the one that is short of the mass, the one that has it.
 _SHORT, _HAS = range(2)
-# Which half of a branch is at hand: it is the first branch, the half with the label that divides, the one without.
+# Which half the present branch is: the first branch is none; the half with the label that divides; the one without it.
 _ROOT, _WITH, _WITHOUT = range(3)
 
-# What a set costs, and its mass less t.
+# The cost of a set, and its mass minus t.
 SET = np.dtype([("cost", "f8"), ("over", "f8")])
-# Branches that wait; those looked at here and in finding best sets, and how many may be; prices still to be asked; the
-# half at hand and the label that divides; whether every set of the branch has the mass. The mass t and the cost of the
-# cheapest set that has it; the price asked for, and the height at which two lines meet. How much the loss may vary, and
-# the grid of its values: a step of 0 for none.
+# The number of waiting branches; branches and nodes of the search so far (`work`), and how many there may be; prices
+# still to be asked for; the half and the label that divides; whether every set of the branch has the mass. The mass t
+# and the cost of the cheapest known set that has it; the price asked for, and the height at which two lines meet. The
+# span of the loss, and the grid of its values: a step of 0 for none.
 STATE = np.dtype([
     ("waiting", "i8"), ("work", "i8"), ("budget", "i8"), ("asks", "i8"), ("half", "i8"), ("label", "i8"),
     ("settled", "?"), ("t", "f8"), ("least", "f8"), ("mu", "f8"), ("height", "f8"),
@@ -52,11 +53,11 @@ STATE = np.dtype([
 
 
 class MassRows(NamedTuple):
-    """Rows P (n, K), the masses t (n,), labels that sets hold or leave out, `fixed` (n, K); the cheapest sets go to
-    `masks` (n, K), and by how much another may be cheaper to `gaps` (n,).
+    """Rows P (n, K), the masses t (n,), and labels that sets have to hold or leave out, `fixed` (n, K). `masks` (n, K)
+    gets the cheapest sets, and `gaps` (n,) how much cheaper another set may be.
 
-    Found within so many `branches`, nodes on the way to best sets included; each of these takes at most `budget` nodes.
-    `span` is how much the loss may vary, `grid` the offset and step of what it costs; a step of 0 for none.
+    `branches`: the most branches per row, including nodes of the search; `budget`: the most nodes per best set; `span`:
+    the difference between the highest and lowest possible cost; `grid`: offset and step of costs, a step of 0 for none.
     """
 
     P: Floats
@@ -71,9 +72,9 @@ class MassRows(NamedTuple):
 
 
 class Branches(NamedTuple):
-    """Branches of one row by place: bounds, labels that are `fixed` (places, K), two sets each (places, 2, K) and what
-    they cost. Of the row: p, labels by rising p, the set `found` last and the `best` that has the mass; the state.
-    `trial` (3, K) is room for sets."""
+    """Branches of one row by place: bounds, labels that are `fixed` (places, K), two sets each (places, 2, K) and their
+    costs. Of the row: p, labels by rising p, the set `found` last and the `best` that has the mass; the state. `trial`
+    (3, K) is scratch for sets."""
 
     bounds: Floats
     fixed: Marks
@@ -88,7 +89,7 @@ class Branches(NamedTuple):
 
 
 def mass_block(start: int, stop: int, ints: Ints, floats: Floats, rows: MassRows) -> None:
-    """`mass_rows`, with room of its own."""
+    """`mass_rows` with its own branches and workspace."""
     K, places = size_numbers(ints)[0], _WAITING + rows.branches + 3
     state = records(1, STATE)[0]
     state.span, state.offset, state.step = rows.span, rows.grid[0], rows.grid[1]
@@ -109,7 +110,7 @@ def mass_block(start: int, stop: int, ints: Ints, floats: Floats, rows: MassRows
 
 @jit
 def mass_rows(start: int, stop: int, ints: Ints, floats: Floats, rows: MassRows, W: Branches, T: Workspace) -> None:
-    """The cheapest sets of some rows."""
+    """Find the cheapest sets of rows start .. stop - 1."""
     for n in range(start, stop):
         put(W.p, rows.P[n])
         W.state.t, W.state.budget = rows.t[n], rows.branches
@@ -127,7 +128,7 @@ def mass_rows(start: int, stop: int, ints: Ints, floats: Floats, rows: MassRows,
 
 @jit
 def _begin(ints: Ints, floats: Floats, inside: Marks, W: Branches, T: Workspace) -> bool:
-    """The first question of a row, about the sets that agree with `inside`. False where there is none."""
+    """Ask the first question of a row, about the sets that agree with `inside`; False if none of them has the mass."""
     state = W.state
     state.waiting, state.work, state.asks, state.label, state.settled = 0, 0, 0, 0, False
     state.least, state.half = np.inf, _ROOT
@@ -142,7 +143,7 @@ def _begin(ints: Ints, floats: Floats, inside: Marks, W: Branches, T: Workspace)
 
 @jit
 def _gap_of(W: Branches) -> float:
-    """By how much a set may be cheaper than the best one."""
+    """How much cheaper than the best set found another set may be, at most."""
     bound = W.state.least
     for i in range(_WAITING, _WAITING + W.state.waiting):
         bound = min(bound, W.bounds[i])
@@ -151,9 +152,9 @@ def _gap_of(W: Branches) -> float:
 
 @jit
 def _advance(ints: Ints, floats: Floats, gap: float, work: int, W: Branches, T: Workspace) -> bool:
-    """Take in the best set at the price asked for, and ask the next question; False where the row is done.
+    """Take in the best set at the price asked for, and ask the next question; False if the row is done.
 
-    `work`: the nodes that it took to find the set.
+    `work`: how many nodes it took to find the set.
     """
     state = W.state
     state.work += work
@@ -181,7 +182,8 @@ def _advance(ints: Ints, floats: Floats, gap: float, work: int, W: Branches, T: 
 
 @jit
 def _next(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> bool:
-    """Go on to the other half, or to the branch of least bound; False where none can hold a better set."""
+    """Go on to the other half, or to the waiting branch of least bound; False if none can hold a better set, or the
+    budget is used up."""
     state = W.state
     while True:
         if state.half == _WITH:
@@ -207,7 +209,7 @@ def _next(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> bool:
 
 @jit
 def _halve(ints: Ints, W: Branches) -> None:
-    """Fix the label that divides; of interchangeable ones the likelier come first, then those of lower index."""
+    """Fix the label that divides; of twins, the likelier enter first, then those of lower index."""
     twin, fixed, p, y = part(ints, TWIN), W.fixed[_HERE], W.p, W.state.label
     for k in range(len(p)):
         if twin[k] == twin[y] and fixed[k] == FREE:
@@ -220,9 +222,10 @@ def _halve(ints: Ints, W: Branches) -> None:
 
 @jit
 def _open(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> bool:
-    """Begin the branch at hand: with the two sets of the whole that it is half of, or the least and the largest set.
+    """Begin the present branch, with the two sets of the whole that it is half of, or with its smallest and largest
+    set.
 
-    False where no set of it has the mass.
+    False if none of its sets has the mass.
     """
     state, fixed, smallest, largest = W.state, W.fixed[_HERE], W.trial[0], W.trial[1]
     state.settled = False
@@ -253,8 +256,8 @@ def _open(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> bool:
 
 @jit
 def _inherit(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> tuple[bool, bool]:
-    """Let the two sets of the whole agree with what is fixed in the half; whether each still is what it was: short of
-    the mass, and not."""
+    """Change the two sets of the whole to agree with what is fixed in the half; returns whether the one is still short
+    of the mass, and whether the other still has it."""
     fixed = W.fixed[_HERE]
     for which in (_SHORT, _HAS):
         mask, changed = W.sets[_HERE, which], 0
@@ -269,7 +272,7 @@ def _inherit(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> tuple[boo
     short, has = _set_of(W, _HERE, _SHORT), _set_of(W, _HERE, _HAS)
     if short.over < 0.0 or has.over >= 0.0:
         return short.over < 0.0, has.over >= 0.0
-    # They have changed places.
+    # The two have exchanged their roles.
     put(W.trial[2], W.sets[_HERE, _SHORT])
     cost, over = short.cost, short.over
     _put(W, _SHORT, W.sets[_HERE, _HAS], has.cost, has.over)
@@ -279,7 +282,7 @@ def _inherit(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> tuple[boo
 
 @jit
 def _meet(W: Branches) -> None:
-    """The price at which the two sets meet, and one of them to begin with."""
+    """Set the price at which the two sets meet, and the better of them to begin with."""
     short, has = _set_of(W, _HERE, _SHORT), _set_of(W, _HERE, _HAS)
     mu = max(0.0, (has.cost - short.cost) / (has.over - short.over))
     of_short, of_has = short.cost - mu * short.over, has.cost - mu * has.over
@@ -289,7 +292,7 @@ def _meet(W: Branches) -> None:
 
 @jit
 def _divides(W: Branches) -> int:
-    """The heaviest free label in which the sets that meet differ; where they do not, of all that are free."""
+    """The heaviest free label in which the two sets that meet differ; if there is none, the heaviest free label."""
     p, found = W.p, -1
     for alike in (False, True):
         for y in range(len(p)):
@@ -303,7 +306,7 @@ def _divides(W: Branches) -> int:
 
 @jit
 def _wait(W: Branches) -> None:
-    """The branch at hand waits, unless nothing in it is free."""
+    """Let the present branch wait, unless none of its labels is free."""
     free = 0
     for mark in W.fixed[_HERE]:
         free += mark == FREE
@@ -314,7 +317,8 @@ def _wait(W: Branches) -> None:
 
 @jit
 def _improve(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> None:
-    """Try what lies between the two sets: leave out what the one can do without, or add one label to the other."""
+    """Try sets between the two: drop labels that the one with the mass can do without, or add one label to the
+    other."""
     short, has, trial, p = W.sets[_HERE, _SHORT], W.sets[_HERE, _HAS], W.trial[0], W.p
     known = _set_of(W, _HERE, _HAS)
     cost, over = known.cost, known.over
@@ -338,13 +342,13 @@ def _improve(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> None:
 
 @jit
 def _set_of(W: Branches, place: int, which: int) -> Any:
-    """What is known of one of the two sets of a branch."""
+    """The record of one of the two sets of a branch."""
     return W.costs[2 * place + which]
 
 
 @jit
 def _copy(W: Branches, of: int, to: int) -> None:
-    """Put a branch in another place."""
+    """Copy a branch to another place."""
     W.bounds[to] = W.bounds[of]
     put(W.fixed[to], W.fixed[of])
     for which in (_SHORT, _HAS):
@@ -355,7 +359,7 @@ def _copy(W: Branches, of: int, to: int) -> None:
 
 @jit
 def _put(W: Branches, which: int, mask: Marks, cost: float, over: float) -> None:
-    """Make a set one of the two of the branch at hand."""
+    """Make a set one of the two of the present branch."""
     put(W.sets[_HERE, which], mask)
     known = _set_of(W, _HERE, which)
     known.cost, known.over = cost, over
@@ -363,7 +367,7 @@ def _put(W: Branches, which: int, mask: Marks, cost: float, over: float) -> None
 
 @jit
 def _consider(W: Branches, mask: Marks, cost: float, over: float) -> None:
-    """A set that has the mass may be the cheapest."""
+    """Note a set if it has the mass and is cheaper than all before."""
     if over >= 0.0 and cost < W.state.least:
         W.state.least = cost
         for y in range(len(mask)):
@@ -372,7 +376,7 @@ def _consider(W: Branches, mask: Marks, cost: float, over: float) -> None:
 
 @jit
 def _over(W: Branches, mask: Marks) -> float:
-    """The mass of a set less t."""
+    """The mass of a set minus t."""
     high, low = -W.state.t, 0.0
     for y in range(len(mask)):
         if mask[y] == IN:
@@ -382,7 +386,7 @@ def _over(W: Branches, mask: Marks) -> float:
 
 @jit
 def _enough(W: Branches) -> float:
-    """Below this a bound may be of use."""
+    """A bound is of use only below this."""
     least = float(W.state.least)
     return least - _near(W, least) if least < np.inf else least
 
@@ -394,7 +398,7 @@ def _near(W: Branches, cost: float) -> float:
 
 @jit
 def _rounded_up(W: Branches, bound: float) -> float:
-    """To the next value that the loss takes."""
+    """A bound, rounded up to the next value that the loss can take."""
     step, offset = float(W.state.step), float(W.state.offset)
     if step <= 0.0 or abs(bound - offset) > _MANY_STEPS * step:
         return bound

@@ -1,12 +1,13 @@
-"""The minimum of a minorant beside a table of how many labels are chosen, by category and number (min-plus).
+"""The minimum of a minorant plus a table of how many labels are chosen, by category and number (min-plus).
 
 v(C, n), the least value of n counted labels in C, is that of two parts A and B of C put together:
 
     v(C, n) = min over s of v(A, n - s) + v(B, s).
 
-Of labels that are in no inner category of C, n cost least if they are the n of least value. Inner categories come
-before outer ones, and what each part got is kept, to find the labels again. Labels that the table does not count are
-chosen if their value is below 0. Category C stands for all labels; what is in no category belongs to it alone.
+Among labels that are in no inner category of C, the best n are the n of least value. Inner categories are merged before
+outer ones, and the number of labels that each part got is recorded, to find the labels again. Labels that the table
+does not count are chosen if their value is below 0. Category C stands for all labels; those in no category belong to it
+directly.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ from udcp_solvers.search.workspace import Node, Workspace, listed
 
 @jit
 def by_count(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
-    """The least of f table(count) + the value of the minorant, and the set that has it."""
+    """The least of f table(count) + the minorant; fills `chosen`."""
     left = T.left_over
     _, j, start, _ = operation(part(ints, CODE), left.counted)
     K, tables = len(node.x), numbers(ints, floats, TABLES)
     counts = numbers(ints, floats, COSTS)[j * K : (j + 1) * K]
-    # Labels that are in count before all others.
+    # Labels that are in are counted first.
     before, forced = int(T.quantities[j].root + 0.5), 0.0
     for y in listed(T.open, T.search.open):
         T.chosen[y] = 0
@@ -71,14 +72,14 @@ def by_count(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
 
 @jit
 def _outer(above: Ints, c: int, C: int) -> int:
-    """The category around another, or around a label that has c; C for none."""
+    """The category around category c, or around label c if `above` is by label; C for none."""
     around = above[c]
     return int(around) if around >= 0 else C
 
 
 @jit
 def _share_out(ints: Ints, counts: Floats, last: int, node: Node, T: Workspace) -> None:
-    """List the free labels of each category by value, and give it room for the numbers of them that may be chosen."""
+    """List the free labels of each category by value, and reserve space for every number of them that may be chosen."""
     home, above = part(ints, HOME), part(ints, ABOVE)
     categories, C, free, end = T.categories, len(T.categories) - 1, 0, 0
     for c in range(C + 1):
@@ -107,7 +108,7 @@ def _share_out(ints: Ints, counts: Floats, last: int, node: Node, T: Workspace) 
 
 @jit
 def _merge_all(ints: Ints, counts: Floats, T: Workspace) -> int:
-    """The least value of every category for every number, inner ones first; how many were put into another."""
+    """Compute the least value of every category for every number, inner ones first; returns how many were merged."""
     above, rising = part(ints, ABOVE), part(ints, RISING)
     categories, C, merged, end = T.categories, len(T.categories) - 1, 0, 0
     for c in rising:
@@ -128,8 +129,8 @@ def _merge_all(ints: Ints, counts: Floats, T: Workspace) -> int:
 
 @jit
 def _merge(c: int, around: int, end: int, T: Workspace) -> int:
-    """Put a category into the one around it, number by number; for how many numbers. What it gets of each is kept in
-    `picks` from `end` on."""
+    """Merge a category into the one around it; returns for how many numbers. picks[end + k] is how many of k labels it
+    gets."""
     inner, outer, pool = T.categories[c], T.categories[around], T.pool
     width = min(outer.length + inner.length - 1, outer.room)
     for k in range(width):
@@ -147,7 +148,8 @@ def _merge(c: int, around: int, end: int, T: Workspace) -> int:
 
 @jit
 def _alone(c: int, counts: Floats, T: Workspace) -> None:
-    """The least value of the free labels of one category, those of inner ones aside, for every number; once."""
+    """Compute, once, the least values of a category for every number of its free labels that are in no inner
+    category."""
     category = T.categories[c]
     if category.length > 0:
         return
@@ -170,7 +172,8 @@ def _alone(c: int, counts: Floats, T: Workspace) -> None:
 
 @jit
 def _choose(ints: Ints, counts: Floats, number: int, merged: int, T: Workspace) -> None:
-    """Choose the labels of the best set of that number: from outer categories to inner ones, what each got."""
+    """Choose the labels of the best set of `number` labels: from outer categories to inner ones, as many as each
+    got."""
     above, categories, C = part(ints, ABOVE), T.categories, len(T.categories) - 1
     categories[C].left, categories[C].enters = number, True
     for n in range(merged - 1, -1, -1):
@@ -189,7 +192,7 @@ def _choose(ints: Ints, counts: Floats, number: int, merged: int, T: Workspace) 
 
 @jit
 def _take(y: int, counts: Floats, number: int, T: Workspace) -> None:
-    """Choose labels of a category: those that pay, and of those that count the first `number`."""
+    """Choose labels of a category: those not counted that are below 0, and of those counted the first `number`."""
     while y >= 0:
         if counts[y] == 0.0:
             if T.labels[y].value < 0.0:

@@ -2,9 +2,9 @@
 
     v(C) = weight(C) + sum of the values below 0 of the labels of C alone + sum of v(D) below 0 of the categories D in C
 
-A category is entered if v(C) <= 0, or if it is touched anyway; the minimum is the sum of v over the outermost ones.
-With a threshold, f t is paid for the largest entry t of a label that is in: labels are let in by rising entry, and v is
-kept up to date along the path of each.
+A category is entered if v(C) <= 0, or if it is touched anyway; the minimum is the sum of v over the outermost of these.
+With a threshold, a set pays f t for the largest entry t of its labels: labels are let in by rising entry, and v is
+updated along the path of each.
 """
 
 from __future__ import annotations
@@ -43,10 +43,11 @@ from udcp_solvers.search.workspace import Node, Workspace, listed
 
 @jit
 def forest_minimum(ints: Ints, node: Node, t: float, T: Workspace) -> float:
-    """The least value of a minorant over labels whose entry is at most t (or infinite t), and the set that has it.
+    """The least value of the minorant over labels with an entry of at most t (all labels if t is infinite); fills
+    `chosen`.
 
-    At a tie labels with mass are in, others out. `v` is left at 0 or below for categories that are entered, above for
-    others; at 0 for those that are touched anyway.
+    At a tie, labels with mass are in, others out. `v` is left at 0 or below for categories that are entered, above 0
+    for others; at 0 for those that are touched anyway.
     """
     home, above, rising = part(ints, HOME), part(ints, ABOVE), part(ints, RISING)
     categories, total = T.categories, 0.0
@@ -77,7 +78,7 @@ def forest_minimum(ints: Ints, node: Node, t: float, T: Workspace) -> float:
 
 @jit
 def _leave_unentered(ints: Ints, node: Node, T: Workspace) -> None:
-    """Leave free labels out whose category, or one around it, is not entered."""
+    """Leave out free labels whose category, or one around it, is not entered."""
     home, above = part(ints, HOME), part(ints, ABOVE)
     for y in listed(T.open, T.search.open):
         if node.x[y] == FREE and T.chosen[y] == IN:
@@ -91,9 +92,11 @@ def _leave_unentered(ints: Ints, node: Node, T: Workspace) -> None:
 
 @jit
 def touching(ints: Ints, node: Node, T: Workspace) -> float:
-    """What it adds to let the set touch, with one more label, a category that must be; the most expensive of these.
+    """How much the minimum rises, at least, since categories must be touched: the largest of their rises by one more
+    label.
 
-    That label comes in, and with it what its categories hold below 0 (the value is that of the one category alone).
+    That label is chosen, and with it the labels below 0 in the categories that it enters (the rise is that of the one
+    category alone).
     """
     home, above = part(ints, HOME), part(ints, ABOVE)
     most, label = 0.0, -1
@@ -117,7 +120,7 @@ def touching(ints: Ints, node: Node, T: Workspace) -> float:
 
 @jit
 def _cheapest_touch(ints: Ints, c: int, node: Node, T: Workspace) -> tuple[float, int]:
-    """What it adds at least to let in a label of a category, and the label; 0 if one is chosen already."""
+    """The least rise of the minimum if a label of a category is let in, and that label; 0 if one is chosen already."""
     home, above = part(ints, HOME), part(ints, ABOVE)
     starts, member = part(ints, CATEGORY_STARTS), part(ints, CATEGORY_LABELS)
     least, cheapest = np.inf, -1
@@ -138,11 +141,11 @@ def _cheapest_touch(ints: Ints, c: int, node: Node, T: Workspace) -> tuple[float
 
 @jit
 def changes(ints: Ints, node: Node, t: float, cap: float, T: Workspace) -> None:
-    """By how much the minorant rises at least if a free label is in where it is out, or out where it is in; at most
-    `cap`, which all sets beyond the threshold t lie above.
+    """Fill `change`: the least rise of the minimum if a free label changes sides; at most `cap`, the rise at any other
+    threshold than t.
 
-    Letting a label in adds its value and what the categories around it lack to be entered. Leaving one out takes its
-    value away, or all that a category around it gains, where that is less.
+    Letting a label in adds its value and what the categories around it lack to be entered. Leaving one out takes away
+    its value, or all that a category around it gains if that is less.
     """
     home, above = part(ints, HOME), part(ints, ABOVE)
     for y in listed(T.open, T.search.open):
@@ -161,8 +164,8 @@ def changes(ints: Ints, node: Node, t: float, cap: float, T: Workspace) -> None:
 
 @jit
 def fix_labels(ints: Ints, node: Node, room: float, T: Workspace) -> bool:
-    """Fix the free labels and categories whose change would raise the minorant by more than `room`, above the best set
-    known; whether there is one."""
+    """Fix the free labels and categories whose change would raise the minimum by more than `room`, what it is below the
+    incumbent; returns whether there is one."""
     above, rising = part(ints, ABOVE), part(ints, RISING)
     fixed = 0
     for c in rising:
@@ -183,7 +186,7 @@ def fix_labels(ints: Ints, node: Node, room: float, T: Workspace) -> bool:
 
 @jit
 def _loss_without(above: Ints, c: int, own: float, categories: Records) -> float:
-    """What the minorant loses at least without a part of category c that is worth `own`."""
+    """The least rise of the minimum without a part of category c that lowers it by `own`."""
     while c >= 0:
         if categories[c].state & TOUCHED == 0:
             own = min(own, max(-categories[c].v, 0.0))
@@ -193,10 +196,10 @@ def _loss_without(above: Ints, c: int, own: float, categories: Records) -> float
 
 @jit
 def by_threshold(ints: Ints, floats: Floats, rest: float, node: Node, T: Workspace) -> tuple[float, float, float]:
-    """The least of f t + the value of the minorant over labels of entry at most t, that t, and the least beside it.
+    """The least of f t + the minimum over labels with an entry of at most t; its t; and the least at any other t.
 
-    `rest` is the least value without a threshold. Entries are left as those of the best column; for the farthest of
-    pairs, an entry is the distance to the farthest label that is in.
+    `rest` is the minimum without a threshold. Entries are left as those of the best column; for the farthest of pairs,
+    an entry is the distance to the farthest label that is in.
     """
     scan, i = T.scan, T.left_over.threshold
     scan.held, scan.forced, scan.rest = 0, 0.0, rest
@@ -218,12 +221,12 @@ def by_threshold(ints: Ints, floats: Floats, rest: float, node: Node, T: Workspa
 
 @jit
 def _scan_columns(ints: Ints, floats: Floats, k: int, node: Node, T: Workspace) -> None:
-    """Thresholds in each column of an atom."""
+    """Scan thresholds in each column of a hard atom."""
     K, starts, columns = len(node.x), part(ints, COLUMN_STARTS), numbers(ints, floats, COLUMNS)
     prefix, along, entries = part(ints, PREFIX_STARTS), part(ints, PREFIX), numbers(ints, floats, PREFIX_ENTRIES)
     best = -1
     for a in range(starts[k], starts[k + 1]):
-        # What a column has to offer is its first labels, and these must hold all that are in.
+        # Only the prefix of a column counts, and it must hold all labels that are in.
         first, last = prefix[a], prefix[a + 1]
         if last - first >= T.scan.held and _scan(ints, along[first:last], entries[first:last], T.scan.held, node, T):
             best = a
@@ -234,7 +237,8 @@ def _scan_columns(ints: Ints, floats: Floats, k: int, node: Node, T: Workspace) 
 
 @jit
 def _scan_distances(ints: Ints, floats: Floats, k: int, low: float, node: Node, T: Workspace) -> None:
-    """Thresholds on the distance to the farthest label that is in; `low` is the distance between those that are in."""
+    """Scan thresholds on the distance to the farthest label that is in; `low` is the largest distance between labels
+    in."""
     K, scan, f = len(node.x), T.scan, T.left_over.threshold_factor
     far = numbers(ints, floats, FAR)[k * K * K : (k + 1) * K * K]
     if scan.held > 0:
@@ -258,8 +262,10 @@ def _scan_distances(ints: Ints, floats: Floats, k: int, low: float, node: Node, 
 
 @jit
 def _scan(ints: Ints, order: Ints, entries: Floats, held: int, node: Node, T: Workspace) -> bool:
-    """Let labels in by rising entry t, and note the least of f t + the value of the minorant; whether it is below the
-    least before. `held`: so many labels must have come before a threshold counts."""
+    """Let labels in by rising entry t, and note the least of f t + the minimum; returns whether it is less than before.
+
+    A threshold counts only after `held` labels that are in.
+    """
     home, scan, f = part(ints, HOME), T.scan, T.left_over.threshold_factor
     total, seen, n, better = scan.forced, 0, 0, False
     for c in range(len(T.categories)):
@@ -287,7 +293,7 @@ def _scan(ints: Ints, order: Ints, entries: Floats, held: int, node: Node, T: Wo
 
 @jit
 def _let_in(ints: Ints, value: float, c: int, categories: Records) -> float:
-    """Let a label of category c in; by how much the least value falls."""
+    """Let a label of category c in; returns the change of the minimum, 0 or less."""
     above, step = part(ints, ABOVE), value
     while c >= 0:
         category = categories[c]

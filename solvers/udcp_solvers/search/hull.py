@@ -7,10 +7,10 @@ the lower hull of these points. The lines of two corners a and b, p(a) < p(b), m
 
 If some set is better there, it is a corner between them, and each half is looked at in turn; if none is, a and b are
 neighbours, and the labels of b are bought at mu (Eisner and Severance). The price of a label is the lowest at which it
-is bought. With an anchor m and S* the best set at m: labels of S* are priced among the subsets of S*, at most m; the
-others above m, among the supersets of S*, or among all sets where the best sets up to m hold nothing beyond S*.
+is bought. With an anchor m and S* the best set at m: labels of S* are priced among the subsets of S*, at most at m; the
+others above m, among the supersets of S*, or among all sets if the best sets up to m have no labels outside S*.
 
-What is asked of the search next depends on its answer. So tracing is a machine: `begin` asks the first question,
+The next question to the search depends on its answer. So tracing is a state machine: `begin` asks the first question,
 `advance` takes in an answer and asks the next, and the search, which takes long to compile, is called in one place. The
 state of the machine is a question and the stretch of hull that it belongs to; `advance` has the table of transitions.
 
@@ -20,8 +20,8 @@ state of the machine is a question and the stretch of hull that it belongs to; `
     UP_TO     all                           price 0   S*: is every best set within S*?
     BEYOND    all if so, else supersets     S*        as far as wanted
 
-What is asked depends neither on the label nor on the threshold that is wanted, only how far it goes: scores, the score
-of one label and sets agree even where a budget ended a search.
+The label or threshold that is wanted decides only how many questions are asked, not which: so scores, the score of one
+label and sets agree even if a budget ended a search.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ from udcp_solvers.search.intervals import cost_of, take_free
 from udcp_solvers.search.layout import FREE, IN, OUT, Floats, Ints, Marks, size_numbers
 from udcp_solvers.search.workspace import NEAR, Question, Workspace, workspace_of
 
-# What is wanted of a row: every score, that of one label, the set at a threshold, the best set at the anchor alone.
+# What is wanted of a row: every score, the score of one label, the set at a threshold, only the best set at the anchor.
 ALL, ONE, SET, BEST = range(4)
-# Questions and stretches, see above.
+# Questions (see `advance`) and stretches (see above).
 ANCHOR_SET, STILL_BEST, LEFT_END, RIGHT_END, LAST_END, BETWEEN = range(6)
 PLAIN, INSIDE, UP_TO, BEYOND = range(4)
 
-# Places of corners. Those that wait come first, the next of them last, and one behind it that is asked for; then the
-# left end, the best set at the anchor, and the best at a right end beyond the anchor.
+# Places of corners. Waiting corners come first, the next one last; behind it is the one that is asked for; then the
+# left end, the best set at the anchor, and the best set at a right end beyond the anchor.
 _MOST_WAITING = 48
 _LEFT, _STAR, _OTHER = range(_MOST_WAITING + 1, _MOST_WAITING + 4)
 _PLACES = _MOST_WAITING + 4
 
-# Up to a price this much higher a set may be bought at the price itself, but for rounding.
+# Relative tolerance of prices: up to a price this much higher, a set may be bought at the price itself, given rounding.
 PRICE_ROUNDING = 1e-9
-# Right ends of stretches: the first step beyond the anchor, relative to it; by what steps grow; how many there are
-# before the last set.
+# Right ends of stretches: the first step beyond the anchor, relative to it; the factor by which steps grow; the most
+# ends before the last set.
 _FIRST_STEP, _GROWTH, _ENDS = 0.03, 4.0, 12
 
-# A corner: what the set costs, and the price at which it was found to be the best.
+# A corner: the cost of the set, and the price at which it was found to be the best.
 CORNER = np.dtype([("cost", "f8"), ("price", "f8")])
 # See `Trace`: what is wanted, the question, how far the hull is known.
 STATE = np.dtype([
@@ -70,11 +70,12 @@ STATE = np.dtype([
 
 
 class PriceRows(NamedTuple):
-    """Rows P (n, K) and what is `wanted` of them: scores (n, K), scores (n, 1) of the labels y (n,), masks (n, K) at
-    the thresholds tau (n,), or of the best sets at the anchors (n,); below 0 an anchor is none.
+    """Rows P (n, K) and what is `wanted` of them: scores (n, K); scores (n, 1) of the labels y (n,); masks (n, K) at
+    the thresholds tau (n,); or masks of the best sets at the anchors (n,). An anchor below 0 is none.
 
-    `gaps` (n,) gets by how much a better set may have been missed, with the budget of nodes used up; 0 where all is
-    exact. `fixed` (n, K), or none: labels that a best set holds or leaves out. `span`: how much the loss may vary.
+    `gaps` (n,) gets how much better another set may be, at most, after the budget of nodes was used up; 0 if all is
+    exact. `fixed` (n, K), or empty: labels that a best set has to hold or leave out. `span`: the difference between the
+    highest and lowest possible cost.
     """
 
     P: Floats
@@ -91,20 +92,20 @@ class PriceRows(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """The hull of one row, as far as it is known: p, the scores, and those that were found inside the anchor.
+    """The hull of one row, as far as it is known: p, the scores, and the scores found inside the anchor.
 
-    Corners by place: `marks` (places, K), what they cost, and `margins` (places, K), how much worse they are with a
-    label changed, at the price where they were found. `fixed` (K,): labels that all sets of the stretch hold or leave
-    out; `asked` (K,), those of the question. Of the `state`:
+    Corners by place: their `marks` (places, K), costs and prices, and `margins` (places, K), how much worse sets are in
+    which a label is changed, at the price where the corner was found. `fixed` (K,): labels that all sets of the stretch
+    hold or leave out; `asked` (K,): those of the question. The `state`:
 
-    - what is `wanted` of the row, and of which `label`; the `anchor`, below 0 for none, the `threshold`, and `upper`,
-      the highest price that matters; `span`, how much the loss may vary;
-    - what is `asked`, in which `stretch`: the best set at the price `mu`, for which `place`, and whether a set to begin
-      with is `started` there; `gain`, of BETWEEN, the mass between the two sets that meet;
-    - `nodes` that the search may still look at, and whether this budget and the lines of the search begin `anew`;
-    - the `price` of the left end, and `top`, the place of the next corner that waits, -1 for none;
-    - `nested`: no best set up to the anchor has a label beyond S*; `still_best`: the price up to which S* is the best;
-    - the price of the `right` end, how many `ends` there were, and the `first_right` where there is no anchor.
+    - what is `wanted` of the row, and of which `label`; the `anchor`, below 0 for none; the `threshold`; `upper`, the
+      highest price that matters; `span`, as in `PriceRows`;
+    - what is `asked`, in which `stretch`: the best set at the price `mu`, for which `place`, and whether it is
+      `started` with a set that is there; `gain`, for BETWEEN, the mass between the two sets that meet;
+    - `nodes` that the search may still look at; whether this budget and the lines of the search begin `anew`;
+    - the `price` of the left end; `top`, the place of the next waiting corner, -1 for none;
+    - `nested`: no best set up to the anchor has a label outside S*; `still_best`: the price up to which S* is the best;
+    - the price of the `right` end, how many `ends` there were, and the `first_right` end without an anchor.
     """
 
     p: Floats
@@ -119,7 +120,7 @@ class Trace(NamedTuple):
 
 
 def price_block(start: int, stop: int, ints: Ints, floats: Floats, rows: PriceRows) -> None:
-    """`price_rows`, with room of its own."""
+    """`price_rows` with its own trace and workspace."""
     K = size_numbers(ints)[0]
     R = Trace(
         p=np.empty(K),
@@ -137,10 +138,10 @@ def price_block(start: int, stop: int, ints: Ints, floats: Floats, rows: PriceRo
 
 @jit
 def price_rows(start: int, stop: int, ints: Ints, floats: Floats, rows: PriceRows, R: Trace, T: Workspace) -> None:
-    """The prices of some rows, or their sets."""
+    """Compute the prices of rows start .. stop - 1, or their sets."""
     for n in range(start, stop):
         _take_row(rows, n, R)
-        ties = repeats(ints, floats, R.p, T)  # sets that tie in another way are told apart by the search alone
+        ties = repeats(ints, floats, R.p, T)  # the search alone decides all other ties
         rows.gaps[n] = 0.0
         more = begin(R)
         while more:
@@ -152,10 +153,10 @@ def price_rows(start: int, stop: int, ints: Ints, floats: Floats, rows: PriceRow
 
 @jit
 def _take_row(rows: PriceRows, n: int, R: Trace) -> None:
-    """A row, of which nothing is known yet."""
+    """Begin row n: nothing is known yet."""
     state = R.state
     state.wanted, state.label, state.anchor, state.threshold = rows.wanted, rows.y[n], rows.anchor[n], rows.tau[n]
-    # A set may be bought at the threshold itself, but for rounding.
+    # A set may be bought at the threshold itself, up to rounding.
     state.upper = rows.tau[n] * (1.0 + PRICE_ROUNDING) if rows.wanted == SET else np.inf
     state.span, state.anew, state.ends, state.right = rows.span, True, 0, 0.0
     put(R.p, rows.P[n])
@@ -167,7 +168,7 @@ def _take_row(rows: PriceRows, n: int, R: Trace) -> None:
 
 @jit
 def _write_row(rows: PriceRows, n: int, R: Trace) -> None:
-    """What is wanted of a row that is done."""
+    """Write what is wanted of row n, which is done."""
     if rows.wanted == ONE:
         rows.scores[n, 0] = R.score[R.state.label]
         return
@@ -182,7 +183,7 @@ def _write_row(rows: PriceRows, n: int, R: Trace) -> None:
 
 @jit
 def _answer(ints: Ints, floats: Floats, budget: int, ties: bool, R: Trace, T: Workspace) -> float:
-    """Find the best set that is asked for; by how much a better one may have been missed."""
+    """Find the best set that is asked for; returns how much better another set may be, at most."""
     state = R.state
     if state.anew:
         fill(T.warm, 0.0)
@@ -202,7 +203,7 @@ def _answer(ints: Ints, floats: Floats, budget: int, ties: bool, R: Trace, T: Wo
 
 @jit
 def _restrict(R: Trace, margin: Floats) -> None:
-    """Labels that the set asked for holds or leaves out: those of the stretch, and all mass at the last end."""
+    """Fix the labels of the question: those of the stretch; for LAST_END, also all labels with mass."""
     put(R.asked, R.fixed)
     if R.state.asked == LAST_END:
         for k in range(len(R.p)):
@@ -214,10 +215,11 @@ def _restrict(R: Trace, margin: Floats) -> None:
 
 @jit
 def _fix_between(R: Trace, margin: Floats) -> None:
-    """Of labels that are in both of two sets, or in neither, fix those that are so in every best set where they meet.
+    """Fix labels on which the two corners that meet agree, if every best set at their price does so, too.
 
-    What the best set with a label changed costs, less what it is worth, is concave in the price: it lies above the line
-    between what it is at least where the two sets were found. These are `height` above theirs where they meet.
+    The least L - mu p of sets in which a label is changed is concave in the price. So it is above the line between its
+    lower bounds at the two prices where the corners were found. At `mu`, the line between the values of the two corners
+    is `height` below their common value.
     """
     state, top, mu = R.state, R.state.top, R.state.mu
     a, b = R.corners[_LEFT].price, R.corners[top].price
@@ -236,7 +238,8 @@ def _fix_between(R: Trace, margin: Floats) -> None:
 
 @jit
 def _guess_first_right(ints: Ints, floats: Floats, R: Trace, T: Workspace) -> None:
-    """Guess the first right end without an anchor by what the likeliest label outside the left end would add."""
+    """Guess the first right end without an anchor: by the cost that the likeliest label outside the left end would
+    add."""
     left = R.marks[_LEFT]
     _, likeliest = _outside(R.p, left)
     if likeliest >= 0:
@@ -261,7 +264,7 @@ def begin(R: Trace) -> bool:
     state = R.state
     if state.wanted == SET and (state.threshold < 0.0 or state.threshold == np.inf):
         return False
-    # At an anchor of 0, S* are the labels of price 0, and the scores are the plain ones.
+    # At an anchor of 0, S* has the labels of price 0, and the scores are the plain ones.
     if state.wanted == BEST or state.anchor > _lowest(R):
         return _ask(R, ANCHOR_SET, state.anchor, _STAR, False)
     return _begin_stretch(R, PLAIN)
@@ -269,7 +272,7 @@ def begin(R: Trace) -> bool:
 
 @jit
 def advance(R: Trace) -> bool:
-    """Take in the answer and ask the next question; False where the row is done.
+    """Take in the answer and ask the next question; False if the row is done.
 
         question     stretch          answer               next question
         (a row)                       no anchor            LEFT_END of PLAIN
@@ -289,7 +292,7 @@ def advance(R: Trace) -> bool:
                      INSIDE                                STILL_BEST; none, if only prices within S* are wanted
                      UP_TO                                 RIGHT_END of BEYOND; BETWEEN S* and that end, if it is known
 
-    Where the next right end is the last, the set that has all mass, LAST_END takes the place of RIGHT_END, and LEFT_END
+    If the next right end is the last, the set that has all mass, LAST_END takes the place of RIGHT_END, and LEFT_END
     of UP_TO that of STILL_BEST.
     """
     asked, stretch, ended = R.state.asked, R.state.stretch, False
@@ -308,7 +311,7 @@ def advance(R: Trace) -> bool:
 
 @jit
 def _after_anchor_set(R: Trace) -> bool:
-    """S* is known."""
+    """After ANCHOR_SET: S* is known."""
     state = R.state
     if state.wanted == BEST:
         return False
@@ -320,7 +323,7 @@ def _after_anchor_set(R: Trace) -> bool:
 
 @jit
 def _begin_above(R: Trace) -> bool:
-    """From S* on to prices above the anchor."""
+    """Go on from S* to prices above the anchor."""
     R.state.anew, R.state.still_best = True, R.state.anchor
     for k in range(len(R.p)):
         R.score[k] = R.state.anchor if R.marks[_STAR, k] == IN else np.inf
@@ -346,7 +349,7 @@ def _ask_still_best(R: Trace) -> bool:
 
 @jit
 def _after_still_best(R: Trace) -> bool:
-    """The best set at a right end is known: S*, or another one."""
+    """After STILL_BEST: the best set at a right end is S*, or another one."""
     state = R.state
     if not _same(R.marks[_OTHER], R.marks[_STAR]):
         return _begin_stretch(R, UP_TO)
@@ -367,7 +370,7 @@ def _begin_stretch(R: Trace, stretch: int) -> bool:
 
 @jit
 def _take_left_end(R: Trace) -> bool:
-    """Take in the left end of a stretch; whether no more of it is wanted."""
+    """Take in the left end of a stretch; returns whether no more of the stretch is wanted."""
     state = R.state
     _buy(R, _LEFT, 0.0)
     if state.stretch != PLAIN:
@@ -379,7 +382,7 @@ def _take_left_end(R: Trace) -> bool:
 
 @jit
 def _meet(R: Trace) -> bool:
-    """Ask for the set where the left end and the next corner that waits meet; False where none waits."""
+    """Ask for the best set where the lines of the left end and the next waiting corner meet; False if none waits."""
     state = R.state
     while state.top >= 0:
         top = state.top
@@ -395,8 +398,11 @@ def _meet(R: Trace) -> bool:
 
 @jit
 def _take_between(R: Trace) -> bool:
-    """Take in the best set where two corners meet; whether the stretch ends: the label that is wanted is bought, prices
-    are above those that matter, or a best set up to the anchor is not within S*."""
+    """Take in the best set where two corners meet; returns whether the stretch ends.
+
+    It ends if the label that is wanted is bought, if prices are above those that matter, or if a best set up to the
+    anchor is not within S*.
+    """
     state, corners, top, found = R.state, R.corners, R.state.top, R.state.place
     gain, _ = _mass_between(R.p, R.marks[_LEFT], R.marks[found])
     rise, step = corners[top].cost - corners[_LEFT].cost, corners[found].cost - corners[_LEFT].cost
@@ -407,7 +413,7 @@ def _take_between(R: Trace) -> bool:
             return True
         if found < _MOST_WAITING:
             state.top = found
-        else:  # no room: the end before is forgotten, and found again from here
+        else:  # no space: it replaces the waiting corner, which is found again from here
             _copy(R, found, top)
         return False
     if state.mu > state.upper:
@@ -420,7 +426,7 @@ def _take_between(R: Trace) -> bool:
 
 @jit
 def _end_stretch(R: Trace, ended: bool) -> bool:
-    """Go on from a stretch whose corners are all known, or which `ended` before; False where the row is done."""
+    """Go on from a stretch of which all corners are known, or which `ended` before that; False if the row is done."""
     state = R.state
     if state.stretch == INSIDE:
         _close_inside(R)
@@ -429,7 +435,7 @@ def _end_stretch(R: Trace, ended: bool) -> bool:
         ended = False
         if _begin_beyond(R) or _meet(R):
             return True
-    # What is bought beyond a right end has a price above it, even where a search was not proved.
+    # Labels bought beyond a right end have a price above it, even if a search was not proved.
     state.price = max(state.price, state.right)
     if not ended and state.price < state.upper and _next_end(R):
         return True
@@ -440,7 +446,7 @@ def _end_stretch(R: Trace, ended: bool) -> bool:
 
 @jit
 def _begin_beyond(R: Trace) -> bool:
-    """Begin the stretch beyond the anchor; whether a set is asked for: False where the right end is known."""
+    """Begin the stretch beyond the anchor; False if its right end is known, so that nothing is asked."""
     state = R.state
     state.stretch, state.top, state.price = BEYOND, -1, state.still_best
     for k in range(len(R.p)):
@@ -462,7 +468,7 @@ def _next_end(R: Trace) -> bool:
 
 @jit
 def _ask_end(R: Trace) -> bool:
-    """Ask for the set at the right end; the last is the cheapest of the heaviest sets."""
+    """Ask for the set at the right end; the last one is the cheapest of the heaviest sets."""
     R.state.top = 0
     if R.state.right < np.inf:
         put(R.marks[0], R.marks[_LEFT])
@@ -486,13 +492,13 @@ def _next_price(R: Trace) -> float:
 
 @jit
 def _lowest(R: Trace) -> float:
-    """A price that stands for 0: of the cheapest sets the heaviest is the best at it."""
+    """A price that stands for 0: the best set at it is the heaviest of the cheapest sets."""
     return float(PRICE_ROUNDING * R.state.span if R.state.span > 0.0 else 1.0)
 
 
 @jit
 def _buy(R: Trace, place: int, price: float) -> None:
-    """The labels of a corner are bought at a price, if they are not yet."""
+    """Buy the labels of a corner at a price, unless they are bought already."""
     if R.state.stretch == UP_TO:
         return
     for k in range(len(R.score)):
@@ -502,13 +508,14 @@ def _buy(R: Trace, place: int, price: float) -> None:
 
 @jit
 def _is_bought(R: Trace) -> bool:
-    """Whether one label is wanted, and its price is known."""
+    """Whether one label is wanted and its price is known."""
     return bool(R.state.wanted == ONE and R.score[R.state.label] < np.inf)
 
 
 @jit
 def _close_inside(R: Trace) -> None:
-    """Every label of S* is bought at the anchor; in the set at a lower threshold only those that are found to be."""
+    """End INSIDE: every label of S* is bought at the anchor; in the set at a lower threshold, only those found to be
+    bought."""
     for k in range(len(R.score)):
         bought = R.score[k] < np.inf or (R.state.wanted != SET and R.marks[_STAR, k] == IN)
         R.score[k] = min(R.score[k], R.state.anchor) if bought else np.inf
@@ -517,7 +524,7 @@ def _close_inside(R: Trace) -> None:
 
 @jit
 def _close_beyond(R: Trace) -> None:
-    """Labels of S* have their prices from inside, others one above the anchor."""
+    """End BEYOND: labels of S* have their prices from INSIDE, others a price above the anchor."""
     beyond = np.nextafter(R.state.anchor, np.inf)
     for k in range(len(R.score)):
         if R.marks[_STAR, k] == IN:
@@ -528,7 +535,7 @@ def _close_beyond(R: Trace) -> None:
 
 @jit
 def _copy(R: Trace, of: int, to: int) -> None:
-    """Put a corner in another place."""
+    """Copy a corner to another place."""
     R.corners[to].cost, R.corners[to].price = R.corners[of].cost, R.corners[of].price
     put(R.marks[to], R.marks[of])
     put(R.margins[to], R.margins[of])
@@ -536,14 +543,14 @@ def _copy(R: Trace, of: int, to: int) -> None:
 
 @jit
 def _go_on(R: Trace) -> None:
-    """The next corner that waits becomes the left end."""
+    """Make the next waiting corner the left end."""
     _copy(R, R.state.top, _LEFT)
     R.state.top -= 1
 
 
 @jit
 def _outside(p: Floats, marks: Marks) -> tuple[float, int]:
-    """The least mass above 0 of a label that is not in a set, and the likeliest of these labels, or -1."""
+    """The least positive mass of a label outside a set, and the likeliest of these labels, or -1."""
     least, likeliest = np.inf, -1
     for k in range(len(p)):
         if marks[k] != IN and p[k] > 0.0:
@@ -573,7 +580,7 @@ def _within(a: Marks, b: Marks) -> bool:
 
 @jit
 def _mass_between(p: Floats, a: Marks, b: Marks) -> Double:
-    """How much more mass b has than a."""
+    """The mass of b minus that of a."""
     high, low = 0.0, 0.0
     for k in range(len(p)):
         if (a[k] == IN) != (b[k] == IN):

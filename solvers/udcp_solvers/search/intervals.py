@@ -1,11 +1,11 @@
 """The interval of every quantity and operation on the sets of a node, and the cost of one set.
 
-    quantity    the sums of its negative and of its positive parts over the free labels, beside those that are in
+    quantity    the sums of its negative and of its positive parts over the free labels, plus that of labels in
     operation   interval arithmetic on its operands; a table, its least and largest value over the counts in reach
-    hard atom   its values on the labels that are in, and on those and the free ones, as none falls when labels come in
+    hard atom   its values on the labels that are in, and on those plus the free ones, since hard atoms are monotone
 
-The cost of a set leaves in the records what the set touches and the value of every quantity and operation on it:
-branching looks for the operation of which the minorant is farthest below that.
+Computing the cost of a set also records what the set touches, and the value of every quantity and operation on it,
+which branching needs: it looks for the operation whose value is farthest above the minorant.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ from udcp_solvers.search.layout import (
 )
 from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, listed
 
-# With at most so many free labels the upper ends of columns and pairs are worth their time.
+# The most free labels for which the upper ends of hard atoms are worth their time.
 _FEW = 12
 
 
 @jit
 def touch(ints: Ints, node: Node, T: Workspace) -> bool:
-    """The state of each category in a node; False if one that must be touched cannot be."""
+    """Compute the state of each category in a node; False if one that must be touched cannot be."""
     starts, of = part(ints, LABEL_STARTS), part(ints, LABEL_CATEGORIES)
     rising, above = part(ints, RISING), part(ints, ABOVE)
     categories, C = T.categories, len(above)
@@ -98,7 +98,7 @@ def touch(ints: Ints, node: Node, T: Workspace) -> bool:
 
 @jit
 def intervals(ints: Ints, floats: Floats, node: Node, T: Workspace) -> bool:
-    """The ends of every quantity and operation; False where the node has no set."""
+    """Compute the interval of every quantity and operation; False if the node has no set."""
     code = part(ints, CODE)
     if not _quantities(ints, floats, node, T):
         return False
@@ -127,7 +127,7 @@ def intervals(ints: Ints, floats: Floats, node: Node, T: Workspace) -> bool:
 
 @jit
 def _of_operands(ints: Ints, floats: Floats, i: int, decided: int, T: Workspace) -> tuple[float, float]:
-    """The ends of an operation, by those of its operands."""
+    """The ends of an operation, from those of its operands."""
     kind, a, b, c = operation(part(ints, CODE), i)
     number, slack = numbers_of(numbers(ints, floats, NUMBERS), i)
     if kind == CONSTANT:
@@ -171,7 +171,7 @@ def _of_operands(ints: Ints, floats: Floats, i: int, decided: int, T: Workspace)
 
 @jit
 def _of_table(tables: Floats, start: int, low: float, high: float) -> tuple[float, float]:
-    """The ends of a table over the counts of an interval; the lower above the upper where there is none."""
+    """The ends of a table over the counts in an interval; the lower is above the upper if there is no count."""
     least, most = np.inf, -np.inf
     for k in range(math.ceil(low - WHOLE), math.floor(high + WHOLE) + 1):
         least, most = min(least, tables[start + k]), max(most, tables[start + k])
@@ -182,7 +182,7 @@ def _of_table(tables: Floats, start: int, low: float, high: float) -> tuple[floa
 def _of_hard_atom(
     ints: Ints, floats: Floats, i: int, free: int, held: int, node: Node, T: Workspace
 ) -> tuple[float, float]:
-    """The ends of a hard atom, by how many labels are free and in."""
+    """The ends of a hard atom, given how many labels are free and how many are in."""
     kind, k, _, _ = operation(part(ints, CODE), i)
     high, low = numbers_of(numbers(ints, floats, NUMBERS), i)
     low = min(low, 0.0)
@@ -203,7 +203,7 @@ def _of_hard_atom(
 
 @jit
 def _quantities(ints: Ints, floats: Floats, node: Node, T: Workspace) -> bool:
-    """The ends of every quantity; False where one has no value within its bounds."""
+    """Compute the ends of every quantity; False if one has no value within its bounds."""
     K = len(node.x)
     costs = numbers(ints, floats, COSTS)
     starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
@@ -250,7 +250,8 @@ def cost_of(ints: Ints, floats: Floats, chosen: Marks, T: Workspace) -> float:
 
 @jit
 def net_cost(ints: Ints, floats: Floats, chosen: Marks, T: Workspace) -> float:
-    """L of a set less what its open labels are worth; the other candidates are known by what they touch and cost."""
+    """L of a set minus the worth of its open labels; what the other candidates touch and cost is already in the
+    records."""
     gained, labels = 0.0, listed(T.open, T.search.open)
     for y in labels:
         if chosen[y] == IN:
@@ -264,7 +265,7 @@ def net_cost(ints: Ints, floats: Floats, chosen: Marks, T: Workspace) -> float:
 
 @jit
 def _cost_beside(ints: Ints, floats: Floats, chosen: Marks, labels: Ints, candidates: Ints, T: Workspace) -> float:
-    """L of the chosen candidates, where what others than `labels` touch and cost is in the records already."""
+    """L of the chosen candidates; what candidates outside `labels` touch and cost is already in the records."""
     K = len(chosen)
     label_starts, of_label = part(ints, LABEL_STARTS), part(ints, LABEL_CATEGORIES)
     costs = numbers(ints, floats, COSTS)
@@ -297,7 +298,7 @@ def _cost_beside(ints: Ints, floats: Floats, chosen: Marks, labels: Ints, candid
 
 @jit
 def _value(ints: Ints, floats: Floats, i: int, T: Workspace) -> float:
-    """An operation on a set, by what its operands are."""
+    """The value of an operation on a set, from those of its operands."""
     kind, a, b, c = operation(part(ints, CODE), i)
     number, slack = numbers_of(numbers(ints, floats, NUMBERS), i)
     if kind == CONSTANT:
@@ -329,7 +330,7 @@ def _value(ints: Ints, floats: Floats, i: int, T: Workspace) -> float:
 
 @jit
 def hard(ints: Ints, floats: Floats, kind: int, k: int, x: Marks, least: int, labels: Ints) -> float:
-    """The value of a hard atom on the labels whose mark is at least `least`; there is one."""
+    """The value of a hard atom on the labels whose mark is at least `least`; there must be one."""
     if kind == WORST:
         return _worst(ints, floats, k, x, least, labels)
     K, value = len(x), 0.0
@@ -352,7 +353,7 @@ def hard(ints: Ints, floats: Floats, kind: int, k: int, x: Marks, least: int, la
 
 @jit
 def _worst(ints: Ints, floats: Floats, k: int, x: Marks, least: int, labels: Ints) -> float:
-    """The least over columns of the largest entry of a label."""
+    """The least over columns of the largest entry of these labels."""
     K, held, value = len(x), 0, np.inf
     starts, columns, prefix = part(ints, COLUMN_STARTS), numbers(ints, floats, COLUMNS), part(ints, PREFIX_STARTS)
     for y in labels:
@@ -372,10 +373,10 @@ def _worst(ints: Ints, floats: Floats, k: int, x: Marks, least: int, labels: Int
 
 @jit
 def take_free(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspace) -> float:
-    """L of the set found, once it has the labels that it may have for nothing.
+    """Add to the set found the labels that cost nothing there; returns L of it.
 
-    A best set leaves out no label with mass that costs nothing beside it; but where mu p(y) is below the rounding of
-    costs, the search does not see what such a label is worth.
+    A best set has all labels with mass that add no cost; but where mu p(y) is below the rounding of costs, the search
+    does not see what such a label is worth.
     """
     least, p, slack = numbers(ints, floats, LEAST), asked.p, 2.0 * NEAR * (asked.span + asked.mu)
     cost, empty = cost_of(ints, floats, found, T), True
@@ -391,7 +392,7 @@ def take_free(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Work
 
 @jit
 def _cost_with(ints: Ints, floats: Floats, y: int, chosen: Marks, empty: bool, T: Workspace) -> float:
-    """L of a set and one label more; what one label costs is remembered: at the lowest price most sets are empty."""
+    """L of a set and one label more. Costs of single labels are cached: at the lowest price, most sets are empty."""
     if empty and not np.isnan(T.alone[y]):
         return float(T.alone[y])
     before = chosen[y]

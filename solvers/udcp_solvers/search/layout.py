@@ -1,7 +1,7 @@
-"""Where the parts of a model lie in its two arrays: compiled functions are quick to compile if few arrays go in.
+"""The layout of a model in its two arrays: compiled functions are quick to compile if they take few arrays.
 
-`ints` starts with the places of its own parts and of those of `floats`; part k is ints[ints[k]:ints[k + 1]], and of
-floats likewise, from FLOATS on.
+`ints` starts with the positions of its own parts and of those of `floats`: part k of `ints` is
+ints[ints[k]:ints[k + 1]], and part k of `floats` is floats[ints[FLOATS + k]:ints[FLOATS + k + 1]].
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ Marks = NDArray[np.int8]
 (CONSTANT, QUANTITY, TABLE, ADD, SCALE, GATE, LARGER, SMALLER, AT_LEAST, EQUAL, NOT, IF, WORST, FARTHEST, PAIRS) = (
     range(15)
 )
-# Of a category that is not in the forest, and in place of a third operand of a maximum or minimum of indicators.
+# CROSSING: a category that is not in the forest. INDICATOR: the third operand of a maximum or minimum of indicators.
 CROSSING = INDICATOR = -2
-# Of a label: out, free, in.
+# Marks of labels.
 OUT, FREE, IN = -1, 0, 1
-# Bits of a category: whether a free label may touch it, whether it is touched.
+# Bits of categories: a free label may touch it; it is touched.
 MAY, TOUCHED = 1, 2
-# Of an operation that is decided: 0 or 1 for an indicator, the first or the second operand for a minimum.
+# How an operation is decided: 0 or 1 for an indicator, the first or the second operand for a minimum.
 ZERO, ONE, FIRST, SECOND = 1, 2, 3, 4
-# Counts are whole numbers, but for rounding.
+# The tolerance of counts, which are whole numbers up to rounding.
 WHOLE = 1e-9
 
-# The parts of `ints`. Lists of several are stored one after the other, with the places where each begins.
+# The parts of `ints`. Several lists are stored one after the other, with the position where each begins.
 _INT_PARTS = 15
 (
     HOME,  # (K,) the innermost category of the forest that has the label, or -1
@@ -45,14 +45,14 @@ _INT_PARTS = 15
     CATEGORY_LABELS,  # the labels of each category
     QUANTITY_STARTS,  # (Q + 1,) of QUANTITY_CATEGORIES
     QUANTITY_CATEGORIES,  # the categories that have a weight in each quantity
-    CODE,  # (4 N,) kind and operands of each operation; of a table its quantity, its place and its length
+    CODE,  # (4 N,) kind and operands of each operation; for a table, its quantity, position and length
     COLUMN_STARTS,  # the first column of each WORST
     PREFIX_STARTS,  # (A + 1,) of PREFIX
-    PREFIX,  # the labels of each column by rising entry, as far as no other column has the same ones at a lower entry
-    TWIN,  # (K,) one number for labels that are interchangeable
+    PREFIX,  # the labels of each column by rising entry, up to the last prefix that no other has at a lower one
+    TWIN,  # (K,) interchangeable labels have the same number
     NEIGHBOURS,  # (E K K) for each label of each sum of pairs, the others by rising entry
 ) = range(_INT_PARTS)
-# Behind them K, C, Q, N, the operation that is counted and the one that is the limit of the loss, -1 for none.
+# After these come K, C, Q, N, the operation that is counted and the one that is the limit of the loss, -1 for none.
 SIZES = _INT_PARTS
 _INTS = _INT_PARTS + 2  # the sizes, and the end of them
 FLOATS = _INTS
@@ -67,7 +67,7 @@ FLOATS = _INTS
     COLUMNS,  # (A K) the entries of each column
     FAR,  # (D K K) the entries of FARTHEST
     PAIR_ENTRIES,  # (E K K) the entries of PAIRS
-    LEAST,  # (K,) what a label adds to any set at least, but for the limit
+    LEAST,  # (K,) the least that a label adds to the cost of any set, the limit aside
     PREFIX_ENTRIES,  # the entries of PREFIX
 ) = range(10)
 _FLOAT_PARTS = 10
@@ -75,7 +75,7 @@ _HEADER = _INTS + _FLOAT_PARTS + 1
 
 
 def pack(int_parts: Sequence[Ints], sizes: Sequence[int], float_parts: Sequence[Floats]) -> tuple[Ints, Floats]:
-    """The two arrays of a model; parts may be those of rows, and then it is that of rows."""
+    """The two arrays of a model; if parts differ by row (`PerRow`), so do the arrays (`Patched`)."""
     assert len(int_parts) == _INT_PARTS
     assert len(float_parts) == _FLOAT_PARTS
     parts = [*int_parts, np.array(sizes, dtype=np.int64)]
@@ -99,36 +99,36 @@ def numbers(ints: Ints, floats: Floats, k: int) -> Floats:
 
 @jit
 def operation(code: Ints, i: int) -> tuple[int, int, int, int]:
-    """The kind of an operation and its operands, -1 for none; of a table its quantity, place and length."""
+    """The kind of an operation and its operands, -1 for none; for a table its quantity, position and length."""
     return code[4 * i], code[4 * i + 1], code[4 * i + 2], code[4 * i + 3]
 
 
 @jit
 def numbers_of(number: Floats, i: int) -> tuple[float, float]:
-    """Factor, constant or threshold of an operation, and the tolerance; of a hard atom the upper and lower end."""
+    """Factor, constant or threshold of an operation, and the tolerance; for a hard atom the upper and lower end."""
     return number[2 * i], number[2 * i + 1]
 
 
 @jit
 def sizes_of(ints: Ints) -> tuple[int, int, int, int]:
-    """How many labels, categories, quantities and operations."""
+    """The numbers of labels, categories, quantities and operations."""
     at = ints[SIZES]
     return ints[at], ints[at + 1], ints[at + 2], ints[at + 3]
 
 
 def size_numbers(ints: Ints) -> list[int]:
-    """The sizes, for Python."""
+    """The sizes, the counted operation and the limit, as Python integers."""
     numbers: list[int] = part.function(ints, SIZES).tolist()  # type: ignore[attr-defined]  # a kernel
     return numbers
 
 
 @jit
 def counted_of(ints: Ints) -> int:
-    """The table of a count of labels that is optimised count by count, or -1."""
+    """The table of a number of labels that is minimised number by number, or -1."""
     return int(ints[ints[SIZES] + 4])
 
 
 @jit
 def limit_of(ints: Ints) -> int:
-    """The constant that the loss is never above, the second operand of the minimum that is all of it; or -1."""
+    """For a loss min(L, c), the operation c; -1 for other losses."""
     return int(ints[ints[SIZES] + 5])

@@ -1,14 +1,14 @@
 """The lines of a minorant, moved one after another to where its minimum is highest.
 
-The minimum of m over the sets of a node is concave in each line, and the set S that attains it shows the slope:
+The minimum of m over the sets of a node is concave in each line, and the set S that attains it gives the slope:
 
-    line of table(k)        k(S) less the count where the line touches the table
+    line of table(k)        k(S) minus the count where the line touches the table
     line of a bound h       A(S) - h
     lean of a mixture       f (A(S) - B(S))
 
 Tangents on both sides of the summit meet above it; that is where the line goes next, if enough could be gained there.
-Until both are known, the interval is halved. Line j < Q is the slope at which quantity j is added, less what it makes
-of its bound; line Q + i is the slope of table i, or the lean of mixture i from one half.
+Until both are known, the interval is halved. Line j < Q is the factor with which the bound of quantity j is added; line
+Q + i is the slope of table i, or the lean of mixture i from one half.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from udcp_solvers.search.layout import (
 from udcp_solvers.search.minorant import mixes
 from udcp_solvers.search.workspace import NEAR, Node, Workspace
 
-# Of what a node lacks to its end: a smaller gain is not worth another bound.
+# Relative to what the bound lacks for the node to end: a smaller gain is not worth another bound.
 _WORTHWHILE = 0.03
 
 
 @jit
 def start_lines(moves: int, L: Record) -> None:
-    """No line is moved yet; each may be so often."""
+    """Start anew: no line has been moved, and each may be moved `moves` times."""
     L.line, L.moves_each = -1, moves
 
 
 @jit
 def next_line(ints: Ints, floats: Floats, node: Node, bound: float, limit: float, T: Workspace) -> bool:
-    """Move a line, after the bound at the present ones is known; the node ends if one reaches the limit. False where
-    all have been moved: then they are left at their best."""
+    """Move a line, given the bound at the present lines; a bound of `limit` ends the node. False if all lines have been
+    moved: then they are left at their best."""
     L, lines = T.line, node.lines
     s = L.line
     if s >= len(lines):
@@ -70,7 +70,7 @@ def next_line(ints: Ints, floats: Floats, node: Node, bound: float, limit: float
 
 @jit
 def _move(slope: float, bound: float, limit: float, node: Node, T: Workspace) -> bool:
-    """Move the line at hand to where the bound may be highest; False where that is not worth a look."""
+    """Move the present line to where the bound may be highest; False if that is not worth another bound."""
     L = T.line
     if slope == 0.0 or L.moves <= 0:
         return False
@@ -84,7 +84,7 @@ def _move(slope: float, bound: float, limit: float, node: Node, T: Workspace) ->
 def _take_up(s: int, slope: float, reach: float, bound: float, node: Node, T: Workspace) -> None:
     """Begin to move a line, within `reach` of 0."""
     L, line = T.line, node.lines[s]
-    # Of a node within another, near to where it was there.
+    # A line that was set in the node around this one stays near its value there.
     width = 2.0 * reach if line == 0.0 else 0.25 * reach
     L.line, L.best_line, L.moves = s, line, L.moves_each
     L.low, L.high = max(line - width, -reach), min(line + width, reach)
@@ -93,7 +93,7 @@ def _take_up(s: int, slope: float, reach: float, bound: float, node: Node, T: Wo
         L.low = line
     else:
         L.high = line
-    # Where the bound was taken at lines that were then given up, its slope is not known here.
+    # If the bound was found at lines that were then given up, its slope is not known here.
     if bound == L.highest:
         _narrow(line, bound, slope, L)
     node.lines[s] = 0.5 * (L.low + L.high)
@@ -101,7 +101,7 @@ def _take_up(s: int, slope: float, reach: float, bound: float, node: Node, T: Wo
 
 @jit
 def _narrow(line: float, bound: float, slope: float, L: Record) -> None:
-    """A line at which the bound rises is the low end of the interval, one at which it falls the high end."""
+    """Narrow the interval: a line at which the bound rises becomes its low end, one at which it falls its high end."""
     if slope > 0.0:
         L.low, L.low_bound, L.low_slope = line, bound, slope
     else:
@@ -110,7 +110,7 @@ def _narrow(line: float, bound: float, slope: float, L: Record) -> None:
 
 @jit
 def _reach(ints: Ints, floats: Floats, s: int, node: Node, T: Workspace) -> float:
-    """How far from 0 a line may be; 0 where there is nothing to move."""
+    """How far from 0 a line may be; 0 if it is not to be moved."""
     Q = len(T.quantities)
     if s < Q:
         return 0.0 if node.low[s] == -np.inf and node.high[s] == np.inf else T.search.steepest
@@ -129,7 +129,7 @@ def _reach(ints: Ints, floats: Floats, s: int, node: Node, T: Workspace) -> floa
 
 @jit
 def _summit(L: Record) -> tuple[float, float]:
-    """Where the bound may be highest, and how high at most: where two tangents meet, or half-way and without end."""
+    """Where the bound may be highest, and how high at most: where two tangents meet, or the middle and infinity."""
     if L.low_slope <= 0.0 or L.high_slope >= 0.0 or L.high <= L.low:
         return 0.5 * (L.low + L.high), np.inf
     way = (L.high_bound - L.low_bound - L.high_slope * (L.high - L.low)) / (L.low_slope - L.high_slope)
@@ -139,7 +139,7 @@ def _summit(L: Record) -> tuple[float, float]:
 
 @jit
 def _slope(ints: Ints, floats: Floats, s: int, line: float, T: Workspace) -> float:
-    """How steeply the minorant rises with a line, or falls; 0 where it is highest."""
+    """The slope of the minorant's minimum in a line; 0 where it is highest."""
     Q = len(T.quantities)
     if s < Q:
         quantity = T.quantities[s]
@@ -160,7 +160,7 @@ def _slope(ints: Ints, floats: Floats, s: int, line: float, T: Workspace) -> flo
 
 @jit
 def _slope_of_table(tables: Floats, start: int, j: int, f: float, line: float, quantities: Records) -> float:
-    """How far the count of the set at hand, quantity j, is from where the line touches the table."""
+    """How far the count of the present set, quantity j, is from where the line touches the table."""
     quantity = quantities[j]
     first, last = math.ceil(quantity.low - WHOLE), math.floor(quantity.high + WHOLE)
     least, low, high = np.inf, first, first

@@ -9,12 +9,12 @@ It is found on the way down from the loss, f being the factor with which an oper
     f max(A, B) with f > 0       s f A + (1 - s) f B, for a mixture s between 0 and 1
     f min(A, B) with f < 0       the same
     f table(k)                   line k + the least f table(j) - line j over the counts j of the node
-    l <= A <= h in the node      plus line (A - h) with a line above 0, or line (A - l) with one below: never above 0
-    f times a sum over pairs     what free labels pay beside the labels that are in
+    l <= A <= h in the node      plus line (A - h) if line > 0, or line (A - l) if line < 0: never above 0
+    f times a sum over pairs     what free labels pay for pairs with the labels that are in
     all else                     the lower end of its interval
 
-Not every term fits: a threshold on the entries of labels (columns, farthest pairs), a table of the number of labels and
-pairs of free labels are left over and minimised beside m.
+Some terms do not fit and are left over: a threshold on the entries of labels (columns, farthest pairs), a table of the
+number of labels, and pairs of free labels. They are minimised together with m.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ from udcp_solvers.search.workspace import Node, Workspace, listed, visit
 def minorant(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     """Fill the values of labels, the weights of categories and the factors of operations; note what is left over.
 
-    Returns the constant. The walk goes from the loss down to its quantities, each operation with the factor that the
-    operations above make of it.
+    Returns the constant. The walk goes from the loss down to its quantities; the factor of each operation results from
+    the operations above it.
     """
     code, number, tables = part(ints, CODE), numbers(ints, floats, NUMBERS), numbers(ints, floats, TABLES)
     constant = _begin(ints, floats, node, T)
@@ -118,7 +118,7 @@ def minorant(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
 
 @jit
 def _begin(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
-    """The minorant of nothing but worths, and of bounded quantities at their lines; its constant."""
+    """Start the minorant with the worth of labels and with bounded quantities at their lines; returns its constant."""
     left, constant = T.left_over, 0.0
     left.threshold, left.threshold_factor, left.count_factor = -1, 0.0, 0.0
     left.pairs, left.pairs_factor = -1, 0.0
@@ -138,8 +138,8 @@ def _begin(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
 
 @jit
 def _leave_threshold(number: Floats, i: int, f: float, T: Workspace) -> float:
-    """Of hard atoms with a threshold the one that can cost most is left over; others count as on the labels that are
-    in. What the constant gets."""
+    """Leave over the hard atom with a threshold that can cost most; others count at their lower ends. Returns what is
+    added to the constant."""
     left, constant = T.left_over, 0.0
     before = left.threshold
     if f * number[2 * i] <= left.threshold_factor * (number[2 * before] if before >= 0 else 0.0):
@@ -152,7 +152,7 @@ def _leave_threshold(number: Floats, i: int, f: float, T: Workspace) -> float:
 
 @jit
 def _add_pairs(ints: Ints, floats: Floats, i: int, f: float, node: Node, T: Workspace) -> None:
-    """Every free label pays for its pairs with labels that are in; pairs of free labels are left over."""
+    """Let every free label pay for its pairs with labels that are in; pairs of free labels are left over."""
     T.left_over.pairs, T.left_over.pairs_factor = i, f
     K, entries, k = len(node.x), numbers(ints, floats, PAIR_ENTRIES), part(ints, CODE)[4 * i + 1]
     for z in listed(T.candidates, T.search.candidates):
@@ -165,7 +165,7 @@ def _add_pairs(ints: Ints, floats: Floats, i: int, f: float, node: Node, T: Work
 
 @jit
 def only_operand(code: Ints, i: int, decided: Marks, operations: Records) -> int:
-    """The one operand that determines an operation in this node; -1 where it is not one alone."""
+    """The operand that alone determines an operation in this node; -1 if there is none."""
     kind, a, b, c = operation(code, i)
     if kind in (SCALE, NOT):
         return int(a)
@@ -191,7 +191,7 @@ def only_operand(code: Ints, i: int, decided: Marks, operations: Records) -> int
 
 @jit
 def mixes(kind: int, f: float) -> bool:
-    """Whether a multiple of a maximum or minimum is at least every mixture of its operands."""
+    """Whether f times a maximum or minimum is at least f times every mixture of its operands."""
     return (kind == LARGER and f > 0.0) or (kind == SMALLER and f < 0.0)
 
 
@@ -203,7 +203,7 @@ def mixture(line: float) -> float:
 
 @jit
 def lowest(tables: Floats, start: int, f: float, line: float, low: float, high: float) -> float:
-    """The least f table(k) - line k over the counts of an interval."""
+    """The least f table(k) - line k over the counts in an interval."""
     least = np.inf
     for k in range(math.ceil(low - WHOLE), math.floor(high + WHOLE) + 1):
         least = min(least, f * tables[start + k] - line * k)
@@ -212,7 +212,7 @@ def lowest(tables: Floats, start: int, f: float, line: float, low: float, high: 
 
 @jit
 def _add(ints: Ints, floats: Floats, j: int, f: float, node: Node, T: Workspace) -> float:
-    """Add f times a quantity; what it adds to the constant."""
+    """Add f times a quantity; returns what is added to the constant."""
     K, costs, above = len(node.x), numbers(ints, floats, COSTS), part(ints, ABOVE)
     starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
     constant = f * T.quantities[j].root
@@ -226,14 +226,14 @@ def _add(ints: Ints, floats: Floats, j: int, f: float, node: Node, T: Workspace)
         elif state & MAY and above[c] != CROSSING:
             T.categories[c].weight += w
         elif state & MAY:
-            # It is touched if its likeliest label is in.
+            # A crossing category: its likeliest label alone pays for it.
             T.labels[_likeliest(ints, c, node.x, T.labels)].value += w
     return float(constant)
 
 
 @jit
 def _likeliest(ints: Ints, c: int, x: Marks, labels: Records) -> int:
-    """The likeliest free label of a category; there is one."""
+    """The likeliest free label of a category; there must be one."""
     starts, member = part(ints, CATEGORY_STARTS), part(ints, CATEGORY_LABELS)
     likeliest = -1
     for m in range(starts[c], starts[c + 1]):

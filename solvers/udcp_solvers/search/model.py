@@ -1,10 +1,10 @@
 """A loss as arrays for the search: quantities that are easy to optimise, and operations over them.
 
-A *quantity* is a constant, label costs and weights on categories. Every node of the loss that has such an additive form
-is one, the largest of them; what is left are operations over quantities, tables of counts, and three kinds of hard
-atom: min over columns of the largest entry (`worst`, a radius, the diameter of a hierarchy: its sets lie in balls), the
-largest and the sum of an entry for each pair (diameter of a matrix, spread). Some categories form a *forest*, for which
-an optimum under fixed labels is one pass; the others cross it.
+A *quantity* is a constant, label costs and weights on categories. Each largest node of the loss that has such an
+additive form is one. What is left are operations over quantities, tables of counts, and three kinds of hard atoms: min
+over columns of the largest entry (`worst`, a radius, the diameter of a hierarchy: its sets lie in balls), the largest
+and the sum of an entry for each pair (diameter of a matrix, spread). Some categories form a *forest*, for which one
+pass finds an optimum under fixed labels; the others cross it.
 """
 
 from __future__ import annotations
@@ -48,24 +48,24 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
 
-# Cells of the table of an atom that are held at most: 256 MiB.
+# The most cells of the table of an atom: 256 MiB.
 _MOST_CELLS = 1 << 25
 
 
 class Model(NamedTuple):
-    """See `layout` for what lies where."""
+    """The two arrays of a model; see `layout`."""
 
     ints: Ints
     floats: Floats
 
 
 def searchable(loss: Loss) -> bool:
-    """Whether every atom of the loss is known here, and its table not too large."""
+    """Whether the search supports every atom of the loss, and no table is too large."""
     return _entries(loss) is not None
 
 
 def model_of(loss: Loss) -> Model:
-    """The loss as arrays; it is `searchable`."""
+    """The arrays of a loss that is `searchable`."""
     entries = _entries(loss)
     assert entries is not None
     build = _Builder(loss, entries)
@@ -74,7 +74,8 @@ def model_of(loss: Loss) -> Model:
 
 
 def _entries(loss: Loss) -> dict[int, Entries] | None:
-    """The tables of the atoms that have no additive form, by the `id` of their leaf; None if one has none."""
+    """The tables of the atoms without an additive form, by the `id` of their leaf; None if one is missing or too
+    large."""
     found: dict[int, Entries] = {}
     for node in loss.expression.nodes:
         if not isinstance(node, ir.Leaf) or _easy(node.atom.additive()) is not None:
@@ -87,7 +88,7 @@ def _entries(loss: Loss) -> dict[int, Entries] | None:
 
 
 def _easy(form: Additive | None) -> Additive | None:
-    """A form that is a quantity."""
+    """The form if it is a quantity, else None."""
     return None if form is None or form.diameters or form.of_size is not None else form
 
 
@@ -95,7 +96,8 @@ _WEIGHTS: WeakKeyDictionary[Loss, dict[bytes, float]] = WeakKeyDictionary()
 
 
 def _weights(loss: Loss) -> dict[bytes, float]:
-    """What the categories of a loss weigh in all quantities together; kept, as all rows ask for that of one loss."""
+    """The total weight of each category in all quantities of a loss; cached, since all rows ask for that of one
+    loss."""
     if loss not in _WEIGHTS:
         entries = _entries(loss)
         quantities: list[Additive] = []
@@ -116,8 +118,9 @@ def _weights_in(quantities: list[Additive]) -> dict[bytes, float]:
 
 
 class _Categories(NamedTuple):
-    """The categories of all quantities, large ones first: the labels of each, the innermost of the forest around each
-    label and around each category, and by quantity which categories it weighs, and how much."""
+    """The categories of all quantities, largest first: the labels of each (`members`), the innermost category of the
+    forest around each label (`home`) and each category (`above`), and for each quantity its categories with their
+    weights."""
 
     members: list[Ints]
     home: Ints
@@ -126,8 +129,8 @@ class _Categories(NamedTuple):
 
 
 class _Prefixes(NamedTuple):
-    """The first labels of each column, by rising entry, as far as no other column has the same labels at less: where
-    those of each column begin, they, and their entries."""
+    """The first labels of each column by rising entry, up to the last prefix that no other column has at a lower entry:
+    where those of each column begin, the labels, and their entries."""
 
     starts: Ints
     labels: Ints
@@ -152,7 +155,7 @@ class _Builder:
         self.hard = {Columns: (WORST, self.columns), FarthestPair: (FARTHEST, self.far), PairSum: (PAIRS, self.pairs)}
 
     def operation(self, root: ir.Node) -> int:
-        """The place of a node; no recursion, as an expression may be deep."""
+        """The operation of a node; without recursion, as an expression may be deep."""
         stack = [root]
         while stack:
             node = stack[-1]
@@ -211,7 +214,7 @@ class _Builder:
             case ir.Gate():
                 return self._op(GATE, *places)
             case ir.Extremum():
-                # One constant decides among all, and comes last: see `_limit`.
+                # Of several constants, one decides; it comes last: see `_limit`.
                 constants = [place for place in places if self.code[place][0] == CONSTANT]
                 others = [place for place in places if self.code[place][0] != CONSTANT]
                 decides = max if node.largest else min
@@ -231,7 +234,7 @@ class _Builder:
                 raise TypeError(f"the search does not support {type(node).__name__}")
 
     def _sum(self, node: ir.Add) -> int:
-        """The easy terms together are one quantity."""
+        """A sum; its easy terms together are one quantity."""
         easy = [form for term in node.terms if (form := self._easy(term)) is not None]
         hard = [self.at[id(term)] for term in node.terms if self._easy(term) is None]
         if easy:
@@ -256,7 +259,7 @@ class _Builder:
         return self._op(kind, len(tables) - 1, number=ends.hi, slack=ends.lo)
 
     def _wholes(self, found: Wholes) -> int:
-        """A whole is a table of how many of its labels are in: its weight at the last of them."""
+        """Each whole is a table of how many of its labels are in: its weight if all are, else 0."""
         parts = []
         if found.numbers.any():
             parts.append(self._op(QUANTITY, self._quantity(Additive.of_labels(found.numbers))))
@@ -275,7 +278,7 @@ class _Builder:
         for c, labels in enumerate(members):
             for y in labels.tolist():
                 label_categories[y].append(c)
-        # Larger categories come first, so from the last to the first goes from the inner to the outer.
+        # Larger categories come first, so the reverse order goes from inner to outer ones.
         rising = [c for c in range(len(members) - 1, -1, -1) if above[c] != CROSSING]
         columns = np.concatenate(self.columns) if self.columns else np.zeros((0, K))
         prefixes = self._prefixes(columns)
@@ -321,7 +324,7 @@ class _Builder:
             for key, part in form.categories.items():
                 parts.setdefault(key, part)
         weight = _weights_in(self.quantities)
-        if self.loss.typical is not self.loss:  # which category comes first is no matter of single rows
+        if self.loss.typical is not self.loss:  # the order must not depend on the row
             typical = _weights(self.loss.typical)
             weight = {key: typical.get(key, 0.0) for key in weight}
         keys = sorted(parts, key=lambda key: (-len(parts[key].members), -weight[key]))
@@ -339,7 +342,7 @@ class _Builder:
         return _Prefixes(np.cumsum([0, *offered.sum(axis=1)]), orders[offered], entries[offered])
 
     def _limit(self) -> int:
-        """Of `min(L, c)` the place of c; -1 for other losses."""
+        """For a loss min(L, c), the operation c; -1 for other losses."""
         kind, _, last, third = self.code[-1]
         is_limit = kind == SMALLER and third != INDICATOR and self.code[last][0] == CONSTANT
         return last if is_limit else -1
@@ -367,7 +370,8 @@ class _Builder:
         return found
 
     def _least(self) -> Floats:
-        """Label costs of the outermost sum, if all the rest of it never falls as labels are added."""
+        """The least that each label adds to any set: its cost in the outermost sum, if all other terms are monotone;
+        else -inf."""
         root = self.loss.expression.root
         if self._limit() >= 0:
             others = [child for child in root.children if self.code[self.at[id(child)]][0] != CONSTANT]
@@ -386,8 +390,8 @@ class _Builder:
         return least
 
     def _twins(self, costs: list[Floats], members: list[Ints], columns: Floats) -> Ints:
-        """Labels that cost the same in every quantity, are in the same categories and columns, and as far from every
-        other label."""
+        """One number for labels with the same costs in every quantity, the same categories, columns and distances to
+        others."""
         K = self.K
         roles = np.zeros((len(members), K))
         for c, labels in enumerate(members):
@@ -404,7 +408,7 @@ class _Builder:
         return twin
 
     def _twins_by_row(self, costs: list[Any], others: Floats) -> Any:
-        """The same for each row; most have none, by costs that all differ."""
+        """`_twins` for each row; most rows have none, since all costs differ."""
         of_rows = [own.values for own in costs if isinstance(own, PerRow)]
         n = len(of_rows[0])
         differ = np.any([(np.diff(np.sort(own, axis=1), axis=1) != 0).all(axis=1) for own in of_rows], axis=0)
@@ -416,9 +420,11 @@ class _Builder:
 
 
 def _ends(columns: Floats) -> Floats:
-    """The entry of each column of an atom up to which no other has the same labels at less; -inf where there is none.
+    """For each column of an atom, the last entry at which no other column has the same labels at less; -inf if there is
+    none.
 
-    Labels up to an entry are known by a sum of random numbers of 128 bits: columns of a hierarchy agree in most.
+    The labels up to an entry are identified by a sum of random numbers of 128 bits, as columns of a hierarchy share
+    most of these sets.
     """
     A, K = columns.shape
     marks = np.random.default_rng(0).integers(0, 2**64, (2, K), dtype=np.uint64)
@@ -437,8 +443,8 @@ def _ends(columns: Floats) -> Floats:
 
 
 def _alike(d: Floats, group: Ints) -> Ints:
-    """The groups, divided: labels stay together that are as far from every other label, of a symmetric d (K, K)."""
-    # Only labels with the same distances, in whatever order, can be.
+    """Groups, divided: labels stay together if they are as far from every other label, by a symmetric d (K, K)."""
+    # Only labels with the same sorted distances can stay together.
     _, rows = np.unique(np.column_stack([group, np.sort(d, axis=1)]), axis=0, return_inverse=True)
     rows = rows.reshape(-1)
     found = np.arange(len(d))
@@ -461,7 +467,8 @@ def _flat(parts: Sequence[Sequence[int]]) -> Ints:
 
 
 def _forest(members: list[Ints], weights: list[float], K: int) -> tuple[Ints, Ints]:
-    """Categories, heavy ones first, that are nested or disjoint: the innermost around each label, and around each.
+    """Choose categories that are nested or disjoint, heavy ones first: the innermost around each label, and around
+    each.
 
     `members` come large ones first.
     """

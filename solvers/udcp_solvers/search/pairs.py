@@ -1,11 +1,11 @@
-"""The minimum of label values and a sum over pairs, from below, and a set that is good by both.
+"""A lower bound of label values plus a sum over pairs, and a set that is good by both.
 
 In a set S of k labels each is paired with k - 1 others, so that the sum over pairs is at least
 
     sum over y in S of half(y), half(y) = half of the sum of the k - 1 least entries of y.
 
-The k labels of least value(y) + half(y) bound the sets of k labels. A label with value(y) + 2 half(y) above 0 would
-better be left out of every set of k or more labels, and counts there neither by itself nor beside others.
+So the k least of value(y) + half(y) bound the sets of k labels. A label with value(y) + 2 half(y) above 0 is best left
+out of every set of k or more labels, so it no longer counts there, neither by itself nor beside others.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from udcp_solvers.search.workspace import Node, Workspace, listed
 
 @jit
 def by_pairs(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
-    """A bound on the values of free labels plus f times the sum over pairs of them."""
+    """A lower bound of the values of free labels plus f times the sum over pairs of them."""
     labels, order, count = T.labels, T.order, 0
     for y in range(len(labels)):
         labels[y].alive, labels[y].next = False, 0
@@ -58,7 +58,8 @@ def by_pairs(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
 
 @jit
 def _pay_next(ints: Ints, floats: Floats, count: int, T: Workspace) -> int:
-    """One label more in the set: each of the first `count` in order pays for its next neighbour; how many stay."""
+    """Go on to sets of one label more: the first `count` labels in order each pay for their next neighbour; how many
+    stay."""
     K, f, stay = len(T.labels), T.left_over.pairs_factor, 0
     at = part(ints, CODE)[4 * T.left_over.pairs + 1] * K * K
     entries = numbers(ints, floats, PAIR_ENTRIES)[at : at + K * K]
@@ -84,7 +85,7 @@ def _pay_next(ints: Ints, floats: Floats, count: int, T: Workspace) -> int:
 
 @jit
 def grow(ints: Ints, floats: Floats, node: Node, T: Workspace) -> None:
-    """Choose the labels that are in, then one after another the free label that lowers values and pairs most."""
+    """Choose the labels that are in, then, one by one, the free label that lowers the sum of values and pairs most."""
     K, f, more = len(node.x), T.left_over.pairs_factor, T.keys
     at = part(ints, CODE)[4 * T.left_over.pairs + 1] * K * K
     entries = numbers(ints, floats, PAIR_ENTRIES)[at : at + K * K]

@@ -1,4 +1,4 @@
-"""Prices and cheapest sets under any loss of the language, by row: what the rest of the package calls.
+"""Prices and cheapest sets under any loss of the language, by row: the interface of the search.
 
 `SearchPrices` finds the best set at each price that matters, `MassSearch` the cheapest set that has a mass.
 """
@@ -26,19 +26,20 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
     from udcp_dsl.prediction.oracle import Masks, Probabilities
 
-# Nodes that each part of a row may take: its best set at the anchor, prices within it, prices beyond it. With many
-# labels a node takes longer, and there are fewer; far fewer where pairs of them are summed for sets of every size.
+# The most nodes for each part of a row: its best set at the anchor, prices within it, prices beyond it. With many
+# labels a node takes longer, and there are fewer; far fewer if pairs of them are summed for sets of every size.
 BUDGET = 20_000
 _LABELS_TIMES_NODES = 2_500_000
 _TRIPLES_TIMES_NODES = 400_000_000_000
-# Branches and nodes that a cheapest set may take: a solver is quicker at what takes more.
+# The most branches and nodes for a cheapest set: beyond that, a solver is faster.
 MASS_BUDGET = 1_500
-# Cells a row counts for, where it is decided whether threads pay.
+# The cells that a row counts for when it is decided whether threads pay off.
 _HEAVY = 1 << 12
 
 
 class SearchPrices:
-    """The prices of one loss, by row. `gaps` (n,), where given, gets what may have been missed in each row."""
+    """The prices of one loss, by row. `gaps` (n,), if given, gets how much better another set may be, at most, in each
+    row."""
 
     def __init__(self, loss: Loss, budget: int | None = None) -> None:
         self._model = model_of(loss)
@@ -47,13 +48,13 @@ class SearchPrices:
         self._budget = self._nodes(loss.K) if budget is None else budget
 
     def _nodes(self, K: int) -> int:
-        """How many nodes each part of a row may take."""
+        """The most nodes for each part of a row."""
         ints = self._model.ints.base if isinstance(self._model.ints, Patched) else self._model.ints
         pairs = PAIRS in ints[ints[CODE] : ints[CODE + 1] : 4]
         return min(BUDGET, _LABELS_TIMES_NODES // K, _TRIPLES_TIMES_NODES // K**3 if pairs else BUDGET)
 
     def take(self, rows: Ints) -> SearchPrices:
-        """The prices of some of the rows, where they differ by row."""
+        """The prices of some of the rows, for a loss whose numbers differ by row."""
         other = copy(self)
         other._model = Model(*(some_rows(part, rows) for part in self._model))
         other.span = some_rows(self.span, rows)
@@ -61,7 +62,7 @@ class SearchPrices:
 
     @staticmethod
     def of(loss: Loss) -> Callable[[], SearchPrices] | None:
-        """What makes them; None where the loss has an atom that the search does not support."""
+        """A constructor of the prices; None if the search does not support an atom of the loss."""
         return partial(SearchPrices, loss) if searchable(loss) else None
 
     def scores(self, P: Probabilities, anchor: Floats | None = None, gaps: Floats | None = None) -> Floats:
@@ -83,9 +84,9 @@ class SearchPrices:
         return out.view(np.bool_)
 
     def best(self, P: Probabilities, mu: Floats, gaps: Floats | None = None, fixed: Marks | None = None) -> Masks:
-        """The set of least L - mu p of each row, mu (n,); `fixed` (n, K) says which labels it holds or leaves out."""
+        """The set of least L - mu p of each row, mu (n,); `fixed` (n, K): which labels it has to hold or leave out."""
         out = np.empty(P.shape, np.int8)
-        if fixed is None:  # of the cheapest sets, the heaviest is the best at 0
+        if fixed is None:  # the best set at 0 is the heaviest of the cheapest
             span = self.span.values if isinstance(self.span, PerRow) else self.span
             mu = np.maximum(mu, np.where(span > 0, PRICE_ROUNDING * span, 1.0))
         rows = self._rows(P, BEST, mu, gaps)._replace(masks=out)
@@ -93,7 +94,7 @@ class SearchPrices:
         return out.view(np.bool_)
 
     def of_mass(self, P: Probabilities, t: Floats, fixed: Marks, branches: int, grid: Floats, gaps: Floats) -> Masks:
-        """The cheapest set of mass t (n,) of each row, within so many branches; `grid`: offset and step of costs."""
+        """The cheapest set of mass t (n,) of each row, within `branches` branches; `grid`: offset and step of costs."""
         out = np.empty(P.shape, np.int8)
         rows = MassRows(
             P=plain(P),
@@ -110,7 +111,7 @@ class SearchPrices:
         return out.view(np.bool_)
 
     def _rows(self, P: Probabilities, wanted: int, anchor: Floats | None, gaps: Floats | None) -> PriceRows:
-        """What is asked about rows, and room for nothing yet: who asks puts in its own."""
+        """The rows and what is wanted of them, without arrays for the results: the caller adds its own."""
         n, nothing = len(P), np.empty((0, 1), np.int8)
         return PriceRows(
             P=plain(P),
@@ -131,7 +132,7 @@ class SearchPrices:
 
 
 class Cheapest(NamedTuple):
-    """The cheapest set found, what it costs, and by how much another may be cheaper at most: 0 where it is proved."""
+    """The cheapest set found, its cost, and how much cheaper another may be, at most: 0 if it is proved."""
 
     mask: Masks
     cost: float
@@ -139,7 +140,7 @@ class Cheapest(NamedTuple):
 
 
 class MassSearch:
-    """The cheapest sets of one loss by mass; asked about one row after another."""
+    """Finds the cheapest set that has a mass, for one loss and one row at a time."""
 
     def __init__(self, loss: Loss, prices: SearchPrices) -> None:
         self.loss = loss
@@ -148,12 +149,12 @@ class MassSearch:
 
     @staticmethod
     def of(loss: Loss) -> MassSearch | None:
-        """None where the loss has an atom that the search does not know."""
+        """The search for a loss; None if it has an atom that the search does not support."""
         make = SearchPrices.of(loss)
         return None if make is None else MassSearch(loss, make())
 
     def cheapest(self, p: Floats, t: float, inside: Masks, budget: int = MASS_BUDGET) -> Cheapest:
-        """Among the sets that hold `inside` and have mass t; all labels together have it."""
+        """The cheapest set that holds `inside` and has mass t; the set of all labels must have it."""
         gaps = np.zeros(1)
         fixed = np.where(inside, IN, FREE).astype(np.int8)
         mask = self.prices.of_mass(p[None, :], np.array([t]), fixed[None, :], budget, self._grid, gaps)[0]
@@ -161,7 +162,7 @@ class MassSearch:
 
 
 def _steps_of(loss: Loss) -> Floats:
-    """Offset and step of the values that the loss takes; a step of 0 where rounding could blur it, or there is none."""
+    """Offset and step of the values that the loss takes; a step of 0 if there is no grid, or rounding could blur it."""
     expression, interval = loss.expression, loss.facts.interval
     grid = grids(expression)[id(expression.root)]
     steps = None if grid is None else grid.steps()

@@ -1,7 +1,7 @@
 """The state of a search as records: one per label, category, quantity and operation, a stack of nodes, the incumbent.
 
-A kernel is slower to compile for every array that it is handed, so what belongs to one label or one operation is one
-record, and all records travel as one `Workspace`. A `Node` is a view of one place of the stack.
+Every array that a kernel takes makes it slower to compile. So all data of one label or one operation are one record,
+and all records are passed as one `Workspace`. A `Node` is a view of one position of the stack.
 """
 
 from __future__ import annotations
@@ -22,66 +22,66 @@ LABEL = np.dtype([
     ("worth", "f8"),  # mu p, of an open label
     ("value", "f8"), ("entry", "f8"),  # in the minorant
     ("change", "f8"),  # by how much the bound rises if the label changes sides
-    ("root_with", "f8"), ("root_without", "f8"),  # bounds below the sets with the label and without: of the first node
-    ("closed_with", "f8"), ("closed_without", "f8"),  # the same, of all nodes that were closed
-    ("half", "f8"), ("next", "i8"), ("alive", "?"),  # sums of pairs: half of what it pays, whom it pays next, if at all
+    ("root_with", "f8"), ("root_without", "f8"),  # lower bounds of sets with and without the label, by the first node
+    ("closed_with", "f8"), ("closed_without", "f8"),  # the same, by all closed nodes
+    ("half", "f8"), ("next", "i8"), ("alive", "?"),  # `pairs`: half of what it pays, its next neighbour, is it kept
     ("following", "i8"),  # the next label of the same category in order of value
-    ("root", "i1"),  # IN, OUT or FREE, by `fix_at_root`; what the first node fixes is not noted here
+    ("root", "i1"),  # IN, OUT or FREE, by `fix_at_root`; without what the first node fixes
 ], align=True)  # fmt: skip
 
 CATEGORY = np.dtype([
-    ("state", "i8"),  # bits MAY and TOUCHED, in the node at hand
-    ("root", "i8"),  # the bits by labels that are in at the root
-    ("touched", "i8"),  # whether the set at hand touches it
-    ("weight", "f8"), ("v", "f8"),  # in the minorant, and the least value of its part of the forest
-    ("place", "i8"), ("length", "i8"), ("room", "i8"),  # `counts`: its least values, how many there are and may be
-    ("head", "i8"), ("enters", "?"), ("left", "i8"),  # its first label; is it entered; labels it is left to choose
-    ("merged", "i8"), ("picks", "i8"),  # of record n: the n-th category that was merged, and where its choices are
+    ("state", "i8"),  # bits MAY and TOUCHED, in the present node
+    ("root", "i8"),  # the bits set by labels that are in at the root
+    ("touched", "i8"),  # whether the present set touches it
+    ("weight", "f8"), ("v", "f8"),  # in the minorant; the least value of its part of the forest
+    ("place", "i8"), ("length", "i8"), ("room", "i8"),  # `counts`: where its least values begin, how many, at most
+    ("head", "i8"), ("enters", "?"), ("left", "i8"),  # its first label; is it entered; how many labels to choose
+    ("merged", "i8"), ("picks", "i8"),  # in record n: the n-th category merged, and where its picks begin
 ], align=True)  # fmt: skip
 
 QUANTITY_RECORD = np.dtype([
-    ("low", "f8"), ("high", "f8"),  # ends in the node at hand
+    ("low", "f8"), ("high", "f8"),  # ends in the present node
     ("root", "f8"),  # the value without open labels
-    ("point", "f8"),  # the value on the set at hand
+    ("point", "f8"),  # the value on the present set
 ])  # fmt: skip
 OPERATION = np.dtype([
-    ("low", "f8"), ("high", "f8"),  # ends in the node at hand
-    ("factor", "f8"),  # with which the minorant reached it, else 0
-    ("point", "f8"),  # the value on the set at hand
+    ("low", "f8"), ("high", "f8"),  # ends in the present node
+    ("factor", "f8"),  # with which the minorant reached it, or 0
+    ("point", "f8"),  # the value on the present set
 ])  # fmt: skip
-# An operation that a walk down the loss has still to visit, and its factor there.
+# An operation that the walk down the loss has yet to visit, and its factor.
 PENDING = np.dtype([("operation", "i8"), ("factor", "f8")])
 
 _SEARCH = [
     ("top", "i8"), ("looked", "i8"),  # nodes on the stack, and nodes looked at
-    ("open", "i8"), ("candidates", "i8"),  # how many labels are open, and with those that are in
-    ("best", "f8"),  # of the incumbent: what it costs less what it is worth
-    ("ceiling", "f8"),  # the same of all labels at the limit of the loss
+    ("open", "i8"), ("candidates", "i8"),  # numbers of open labels and of candidates
+    ("best", "f8"),  # of the incumbent: its cost minus its worth
+    ("ceiling", "f8"),  # the value of all labels at the limit of the loss
     ("shift", "f8"),  # by how much both rose when labels were dropped
     ("open_bound", "f8"),  # the least bound of a node that the budget left open
     ("slack", "f8"), ("tie_room", "f8"),  # tolerance, and how far above the incumbent nodes are still looked at
     ("steepest", "f8"),  # the largest worth
     ("tells", "?"),  # whether the bounds of closed nodes are known for every label
-    ("is_sum", "?"),  # whether no hard atom is in the loss
+    ("is_sum", "?"),  # whether the loss has no hard atom
 ]  # fmt: skip
-# What is left of a minorant beside values and weights, as operation (or -1) and factor.
+# The parts of a minorant other than values and weights, each as operation (or -1) and factor.
 _LEFT_OVER = [
     ("threshold", "i8"), ("threshold_factor", "f8"),  # a threshold on entries
     ("counted", "i8"), ("count_factor", "f8"),  # a table of a count
     ("pairs", "i8"), ("pairs_factor", "f8"),  # pairs of free labels
     ("cap", "f8"),  # changes of labels are known up to this
 ]  # fmt: skip
-# Thresholds t by rising entry.
+# A scan of thresholds t by rising entry.
 _SCAN = [
     ("held", "i8"), ("forced", "f8"),  # how many labels are in, and their value
     ("rest", "f8"),  # the least value without a threshold
-    ("least", "f8"), ("at", "f8"), ("second", "f8"),  # the best value and its t, and the least beside it
+    ("least", "f8"), ("at", "f8"), ("second", "f8"),  # the best value, its t, and the second best value
 ]  # fmt: skip
 _LINE = [
     ("line", "i8"),  # the line that is moved
-    ("moves", "i8"), ("moves_each", "i8"),  # how often it may still be moved, and each line may be
+    ("moves", "i8"), ("moves_each", "i8"),  # how often this line may still be moved; how often each may
     ("best_line", "f8"), ("highest", "f8"),  # where the bound was highest, and that bound
-    ("low", "f8"), ("low_bound", "f8"), ("low_slope", "f8"),  # the interval of lines; a slope of 0 is not known
+    ("low", "f8"), ("low_bound", "f8"), ("low_slope", "f8"),  # the interval of the line; a slope of 0 is unknown
     ("high", "f8"), ("high_bound", "f8"), ("high_slope", "f8"),
 ]  # fmt: skip
 SEARCH, LEFT_OVER = np.dtype(_SEARCH, align=True), np.dtype(_LEFT_OVER, align=True)
@@ -89,10 +89,10 @@ SCAN, LINE = np.dtype(_SCAN, align=True), np.dtype(_LINE, align=True)
 
 
 class Question(NamedTuple):
-    """What is asked for: the least L(S) - mu p(S) among the sets that agree with `fixed` (OUT, FREE, IN).
+    """The question for the least L(S) - mu p(S) among the sets that agree with `fixed` (OUT, FREE, IN).
 
-    `span` is how much the loss may vary. With `ties`, sets of equal value are looked for too. `budget`: nodes that may
-    be looked at.
+    `span`: the difference between the highest and lowest possible cost; `ties`: whether sets of equal value are looked
+    for, too; `budget`: the most nodes to look at.
     """
 
     p: Floats
@@ -105,7 +105,7 @@ class Question(NamedTuple):
 
 class Node(NamedTuple):
     """A part of all sets. By label: OUT, FREE or IN; by category: 1 if it must be touched; by operation: how it is
-    decided, or 0; by quantity: bounds. `lines` (Q + N): slopes of the minorant, which its halves begin with."""
+    decided, or 0; by quantity: bounds. `lines` (Q + N): the lines of the minorant, with which its halves begin."""
 
     x: Marks
     must_touch: Marks
@@ -116,14 +116,14 @@ class Node(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Room for the search of one thread.
+    """All arrays for the search in one thread.
 
-    The stack: `marks` (deep, K + C + N), `reals` (deep, 3 Q + N) and `bounds` (deep,) of nodes. Records as above;
-    category C stands for all labels. Lists of labels: `open`, which are free in some node, and `candidates`, these and
-    those that are in at the root; `order` and `spare` are room for lists, `keys` and `trial` for numbers. `chosen`: the
-    set that attains the last bound. `warm`: the lines of the first node of the question before. `margin` (K,): how much
-    worse than the best set, at least, one is in which a label is changed. `alone` (K,): what each label costs alone,
-    NaN where that is not known yet. `pool` and `picks`: tables of counts.
+    The stack of nodes: `marks` (deep, K + C + N), `reals` (deep, 3 Q + N) and `bounds` (deep,). Records as above;
+    category C stands for all labels. Lists of labels: `open`, those free in some node, and `candidates`, these and
+    those that are in at the root; `order` and `spare` are scratch for lists, `keys` and `trial` for numbers. `chosen`:
+    the set that attains the last bound. `warm`: the lines of the first node of the last question. `margin` (K,): how
+    much worse than the best set, at least, sets are in which a label is changed. `alone` (K,): what each label costs
+    alone, NaN if not yet known. `pool` and `picks`: tables of counts.
     """
 
     marks: Marks
@@ -153,7 +153,7 @@ class Workspace(NamedTuple):
 
 
 def workspace_of(ints: Ints) -> Workspace:
-    """Room for a model."""
+    """The workspace for a model."""
     K, C, Q, N, counted = size_numbers(ints)[:5]
     deep = 2 * K + 2 * C + 64 * (Q + N) + 64
     wide = max(K, C, 3 * (Q + N)) + 2
@@ -189,7 +189,7 @@ def workspace_of(ints: Ints) -> Workspace:
 
 @jit
 def node_at(ints: Ints, place: int, T: Workspace) -> Node:
-    """The node at a place of the stack."""
+    """The node at a position of the stack."""
     K, C, Q, _ = sizes_of(ints)
     marks, reals = T.marks[place], T.reals[place]
     return Node(marks[:K], marks[K : K + C], marks[K + C :], reals[:Q], reals[Q : 2 * Q], reals[2 * Q :])
@@ -197,12 +197,12 @@ def node_at(ints: Ints, place: int, T: Workspace) -> Node:
 
 @jit
 def listed(room: Ints, many: int) -> Ints:
-    """A list of labels: the first so many entries of its room."""
+    """The first `many` entries of an array: a list of labels."""
     return room[:many]
 
 
 @jit
 def visit(operation: int, factor: float, top: int, pending: Records) -> int:
-    """Put an operation on the list of those to visit; how many there are then."""
+    """Add an operation to those that are pending; returns how many there are then."""
     pending[top].operation, pending[top].factor = operation, factor
     return top + 1
