@@ -83,3 +83,9 @@ def test_points_with_the_same_coverage_are_no_trouble() -> None:
     assert found(curve, 0.75).interval == (1.0, 1.0)
     free = CostCurve.of(LEVELS[:2], [np.zeros(4), np.zeros(4)], [hits, hits], [None, None])
     assert found(curve, 0.75).saving(found(free, 0.75)) is None
+
+
+@pytest.mark.parametrize(("worth", "kept"), [(2.5, 2.5), (np.inf, None), (None, None), ({"a": 1.0, "b": 2.0}, None)])
+def test_the_worth_of_a_miss_is_one_finite_number_or_none(worth: Any, kept: float | None) -> None:
+    curve = CostCurve.of([Fraction(1, 10)], [np.ones(4)], [np.ones(4, dtype=bool)], [worth])
+    assert curve.points[0].worth == kept

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,13 +22,21 @@ import numpy.typing as npt
 _WIDE = 1.96  # standard errors on either side, for 95 percent
 _KEPT = 20_000  # rows from which errors are estimated
 
+# The worth of a miss as a predictor gives it: by group, bin or decision, or not at all, too.
+Worth: TypeAlias = float | dict[str, float] | None
+
+
+def single_worth(worth: Worth) -> float | None:
+    """The worth of a miss if it is one finite number, else None. It is infinite if every label is in."""
+    return worth if isinstance(worth, float) and math.isfinite(worth) else None
+
 
 @dataclass(frozen=True)
 class CurvePoint:
     """One alpha along a curve.
 
-    `worth` is the worth of a missed truth, the threshold of `price`: None for other oracles, and None or infinite if
-    every label is in.
+    `worth` is the worth of a missed truth, the threshold of an oracle whose scores are prices. It is None for other
+    oracles, where thresholds differ between parts of the rows, and if every label is in.
     """
 
     alpha: float
@@ -74,14 +83,14 @@ class CostCurve:
         alphas: Sequence[Fraction],
         costs: Sequence[npt.NDArray[np.float64]],
         covered: Sequence[npt.NDArray[np.bool_]],
-        worths: Sequence[float | None],
+        worths: Sequence[Worth],
     ) -> CostCurve:
         """The curve from each row's cost, and whether it is covered, at each alpha."""
         if not alphas:
             return cls()
         n = len(costs[0])
         points = tuple(
-            CurvePoint(float(alpha), float(hit.mean()), float(cost.mean()), worth)
+            CurvePoint(float(alpha), float(hit.mean()), float(cost.mean()), single_worth(worth))
             for alpha, cost, hit, worth in zip(alphas, costs, covered, worths, strict=True)
         )
         kept = np.unique(np.linspace(0, n - 1, min(n, _KEPT)).astype(np.int64))

@@ -212,7 +212,7 @@ class Comparison(Result):
     def worths(self) -> dict[tuple[str, str], list[tuple[float, float]]]:
         """For each oracle with prices, pairs of coverage and the value of a missed truth at that coverage."""
         found = {
-            key: [(x.coverage, x.worth) for x in curve.points if x.worth is not None and x.worth < np.inf]
+            key: [(x.coverage, x.worth) for x in curve.points if x.worth is not None]
             for key, curve in self.along.items()
         }
         return {key: points for key, points in found.items() if points}

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.comparison.curves import CostCurve
+from udcp_dsl.comparison.curves import CostCurve, Worth
 from udcp_dsl.comparison.remembered import RememberedScores
 from udcp_dsl.comparison.results import Run
 from udcp_dsl.diagnostics import InputError, warn
@@ -194,7 +194,7 @@ def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
     first = folds.split == 0 and promise.is_marginal
     grid = _grid(promise, contender.loss, folds) if first else []
     tested = entry.data.take(test)
-    runs, points = dict[Fraction, Run](), dict[Fraction, tuple[Fraction, Floats, Masks, float | None]]()
+    runs, points = dict[Fraction, Run](), dict[Fraction, tuple[Fraction, Floats, Masks, Worth]]()
     fixed = promise if promise.miss is None else promise.at_alpha
     first_mask, first_p = None, None
     for level in dict.fromkeys((*alphas, *grid)):
@@ -213,7 +213,7 @@ def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
         if level in grid:
             covered = mask[np.arange(len(test)), tested.truth]
             worth = worth_of(chain.setting.oracle, chain.thresholds, level)
-            points[level] = (level, sets.costs, covered, worth if isinstance(worth, float) else None)
+            points[level] = (level, sets.costs, covered, worth)
         if level in alphas:
             key, tuned = (contender.loss_name, contender.oracle_name), chain.find(Lambda)
             limited = chain.find(Multipliers)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from udcp_dsl.comparison import CostCurve
+from udcp_dsl.comparison.curves import CostCurve, single_worth
 from udcp_dsl.diagnostics import keeping_warnings
 from udcp_dsl.expression.rows.given import RowInputs
 from udcp_dsl.loss import Loss
@@ -50,8 +50,8 @@ class Fitted:
 
     @property
     def worth(self) -> float | None:
-        """The worth of a missed truth, in the unit of costs: the threshold of `price`."""
-        return worth_of(self.predictor, self.predictor.alphas[0])
+        """The worth of a missed truth, in the unit of costs: the threshold of an oracle whose scores are prices."""
+        return single_worth(self.predictor.worth())
 
     @cached_property
     def scorer(self) -> Oracle:
@@ -100,16 +100,8 @@ def curve(fitted: Fitted, instances: Instances, heed: Heed) -> CostCurve:
                 return CostCurve()
             found = [made.predict_set(instances.shown, alpha=alpha) for alpha in grid]
     places = np.arange(len(instances.shown)), instances.shown.truth
-    worths = [worth_of(made, alpha) for alpha in grid]
+    worths = [made.worth(alpha) for alpha in grid]
     return CostCurve.of(grid, [sets.costs for sets in found], [sets.mask[places] for sets in found], worths)
-
-
-def worth_of(predictor: SetPredictor, alpha: Fraction) -> float | None:
-    """The threshold, if it is a price; None for other oracles, and if every label is in."""
-    if predictor.oracle.name != "price":
-        return None
-    tau = predictor.calibrated.thresholds(alpha)
-    return tau if isinstance(tau, float) and math.isfinite(tau) else None
 
 
 def sets_of(fitted: Fitted, p: Any, inputs: RowInputs | None = None) -> tuple[Any, Any]:
