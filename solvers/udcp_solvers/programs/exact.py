@@ -194,6 +194,8 @@ class Exact:
         """
         least, scale = value(known)
         for presolve in (True, False):
+            if not presolve:
+                tally.count(retried=1)
             found = ask(presolve)
             if found is None:
                 return known
@@ -202,7 +204,6 @@ class Exact:
                 return found if behind <= 0 else replace(known, proved=found.proved)
             if not found.proved:
                 return known
-            tally.count(retried=1)
         tally.happened.add("doubtful")
         return known
 
