@@ -250,7 +250,7 @@ class Ilp(ByMass, SolvingOracle):
             final[i, outcome.order[: outcome.count]] = True
         if self._mass_rule.mass == "through":  # each label is a block of its own, by falling p
             blocks[:] = np.arange(P.shape[1])
-        return block_scores(P, self._mass_rule.shares(P), orders, blocks), final
+        return block_scores(P, self._mass_rule.own_shares(P), orders, blocks), final
 
     @property
     def unproved(self) -> int | None:

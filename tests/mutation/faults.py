@@ -306,8 +306,8 @@ _MATHEMATICS = (
     Fault(
         "greedy: the cost of S instead of S + y",
         "solvers/udcp_solvers/greedy.py",
-        "ratio = np.maximum(M - growth.after(), 0.0) / room",
-        "ratio = np.maximum(M - growth.value[:, None], 0.0) / room",
+        "ratio = np.maximum(M - growth.after(), 0.0) / denominator",
+        "ratio = np.maximum(M - growth.value[:, None], 0.0) / denominator",
         (ORDERS, "-k", "generated"),
     ),
     Fault(
