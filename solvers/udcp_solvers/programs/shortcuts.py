@@ -123,7 +123,7 @@ class Balls:
         above = path[self._tree.labels[nodes[nodes[ball.centre].below].leaves], : depth + 1]
         shared = (path[:, : depth + 1] == above).cumsum(axis=1)  # common nodes of both paths from the root
         away = depth + self._metric.leaf_depth + 2 - 2 * shared[:, depth]
-        if ball.middle:
+        if ball.on_edge:
             away = np.minimum(away, depth + 1 + self._metric.leaf_depth - 2 * shared[:, depth - 1])
         return np.asarray(away <= ball.radius)
 

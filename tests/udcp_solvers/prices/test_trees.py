@@ -98,7 +98,7 @@ def test_regions_are_the_widest_balls(nodes: str) -> None:
     for b, ball in enumerate(tree.balls):
         listed = [y for low, high in runs[: runs_of(b, tree, runs)] for y in tree.labels[low:high].tolist()]
         members = frozenset(listed)
-        assert len(members) == len(listed) == ball.many
+        assert len(members) == len(listed) == ball.label_count
         assert members not in found
         found[members] = int(ball.diameter)
         assert apart[np.ix_(list(members), list(members))].max() == found[members]
