@@ -117,10 +117,10 @@ def mass_rows(start: int, stop: int, ints: Ints, floats: Floats, rows: MassRows,
         ties = repeats(ints, floats, W.p, T)
         more = _begin(ints, floats, rows.fixed[n], W, T)
         while more:
-            fill(T.warm, 0.0)
+            fill(T.warm_lines, 0.0)
             asked = Question(W.p, W.state.mu, W.fixed[_HERE], rows.span, max(rows.budget, 1), ties)
             gap = best_set(ints, floats, asked, W.found, True, T)
-            more = _advance(ints, floats, gap, T.search.looked, W, T)
+            more = _advance(ints, floats, gap, T.search.node_count, W, T)
         rows.gaps[n] = _gap_of(W)
         for y in range(len(W.best)):
             rows.masks[n, y] = W.best[y] == IN

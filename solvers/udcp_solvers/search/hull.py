@@ -186,7 +186,7 @@ def _answer(ints: Ints, floats: Floats, budget: int, ties: bool, R: Trace, T: Wo
     """Find the best set that is asked for; returns how much better another set may be, at most."""
     state = R.state
     if state.anew:
-        fill(T.warm, 0.0)
+        fill(T.warm_lines, 0.0)
         state.anew, state.nodes = False, budget
     fill(T.margin, np.inf)
     _restrict(R, T.margin)
@@ -195,7 +195,7 @@ def _answer(ints: Ints, floats: Floats, budget: int, ties: bool, R: Trace, T: Wo
     gap = best_set(ints, floats, question, found, state.started, T)
     corner.cost, corner.price = take_free(ints, floats, question, found, T), state.mu
     put(R.margins[state.place], T.margin)
-    state.nodes -= T.search.looked
+    state.nodes -= T.search.node_count
     if state.asked == LEFT_END:
         _guess_first_right(ints, floats, R, T)
     return gap

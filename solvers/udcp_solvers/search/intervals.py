@@ -393,12 +393,12 @@ def take_free(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Work
 @jit
 def _cost_with(ints: Ints, floats: Floats, y: int, chosen: Marks, empty: bool, T: Workspace) -> float:
     """L of a set and one label more. Costs of single labels are cached: at the lowest price, most sets are empty."""
-    if empty and not np.isnan(T.alone[y]):
-        return float(T.alone[y])
+    if empty and not np.isnan(T.single_cost[y]):
+        return float(T.single_cost[y])
     before = chosen[y]
     chosen[y] = IN
     cost = cost_of(ints, floats, chosen, T)
     chosen[y] = before
     if empty:
-        T.alone[y] = cost
+        T.single_cost[y] = cost
     return cost
