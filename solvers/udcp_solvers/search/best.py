@@ -56,7 +56,7 @@ from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, liste
 # many: there a trial is quick, and a better set ends many nodes.
 _NEAR_LABELS, _MANY_LABELS = 8, 256
 # The most free labels for which a table of their number is minimised number by number.
-_COUNTABLE = 64
+_MAX_COUNTED = 64
 # Up to this many nodes, labels are not fixed after the root, and margins use the bounds of closed nodes
 # (`margins_from_closed`).
 _FEW_NODES = 8
@@ -326,7 +326,7 @@ def _countable(ints: Ints, node: Node, T: Workspace) -> int:
     free = 0
     for y in listed(T.open, T.search.open):
         free += node.x[y] == FREE
-    return counted_of(ints) if T.search.is_sum and free <= _COUNTABLE else -1
+    return counted_of(ints) if T.search.is_sum and free <= _MAX_COUNTED else -1
 
 
 @jit

@@ -69,7 +69,7 @@ from udcp_solvers.search.layout import (
 from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, listed
 
 # The most free labels for which the upper ends of hard atoms are worth their time.
-_FEW = 12
+_MAX_FREE_FOR_UPPER = 12
 
 
 @jit
@@ -190,7 +190,7 @@ def _of_hard_atom(
         low = hard(ints, floats, kind, k, node.x, IN, listed(T.candidates, T.search.candidates))
     elif free == 0:
         low, high = 0.0, 0.0
-    if 0 < free <= _FEW:
+    if 0 < free <= _MAX_FREE_FOR_UPPER:
         # The empty set has the value 0.
         high = max(
             hard(ints, floats, kind, k, node.x, FREE, listed(T.candidates, T.search.candidates)),
