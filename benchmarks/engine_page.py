@@ -144,7 +144,7 @@ def questions() -> tuple[list[Asked], np.ndarray]:
         mass = float(P[R.marks[place] == layout.IN].sum())
         asked, stretch = QUESTIONS[state.asked], STRETCHES[state.stretch]
         cost, found = float(R.corners[place].cost), named(R.marks[place])
-        seen.append(Asked(asked, stretch, float(state.mu), found, cost, mass, int(T.search.looked)))
+        seen.append(Asked(asked, stretch, float(state.mu), found, cost, mass, int(T.search.node_count)))
 
     with watched(hull, "_answer", answered):
         scores = SearchPrices(LOSS).scores(P[None])[0]

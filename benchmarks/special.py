@@ -21,7 +21,7 @@ import numpy as np
 from writing import between_markers, write
 
 import udcp_dsl as udcp
-from udcp_solvers.price import chosen
+from udcp_solvers.price import choose_algorithm
 from udcp_solvers.search.prices import SearchPrices
 
 ROOT = Path(__file__).parent.parent
@@ -65,7 +65,7 @@ def made(K: int, text: str) -> udcp.Loss:
 
 def measured(loss: udcp.Loss, n: int) -> dict[str, float]:
     """Milliseconds per row, and the largest gap that the search leaves."""
-    _, make = chosen(loss)
+    _, make = choose_algorithm(loss)
     special, search = make(), SearchPrices(loss)
     logits = np.random.default_rng(1).normal(scale=1.5, size=(n, loss.K))
     P = np.exp(logits - logits.max(axis=1, keepdims=True))

@@ -30,15 +30,15 @@ class MassOracle(ByMass):
         super().__init__(loss, **options, **self._mass_rule.options)
 
     def _scores(self, P: Probabilities) -> Floats:
-        return mass_scores(P, self._mass_rule.shares(P), self._lam, self._free)
+        return mass_scores(P, self._mass_rule.own_shares(P), self._lam, self._free)
 
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
-        return mass_score_of(P, self._mass_rule.shares(P), y, self._lam, self._free)
+        return mass_score_of(P, self._mass_rule.own_shares(P), y, self._lam, self._free)
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
         if tau.shape[1] > 1:  # one threshold per class: sets are not prefixes of the order
             return super()._sets(P, tau)
-        return mass_sets(P, self._mass_rule.shares(P), tau[:, 0], self._lam, self._free)
+        return mass_sets(P, self._mass_rule.own_shares(P), tau[:, 0], self._lam, self._free)
 
     def _first(self, P: Probabilities) -> Indices:
         return np.asarray(np.argmax(P, axis=1), dtype=np.int64)

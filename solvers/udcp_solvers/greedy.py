@@ -24,7 +24,7 @@ from udcp_dsl.per_row import first_of
 from udcp_dsl.prediction.declaration import Declaration, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, is_number
 from udcp_solvers.greedy_orders.incremental_cost import grow
-from udcp_solvers.greedy_orders.lists import list_labels, model_of, no_model
+from udcp_solvers.greedy_orders.lists import list_labels, no_sum_model, sum_model
 from udcp_solvers.greedy_orders.steps import Problem, orders_by_steps
 from udcp_solvers.mass_rule import ByMass, checked_mass
 from udcp_solvers.numeric.compiled import over_rows
@@ -100,7 +100,7 @@ class Greedy(ByMass):
         for rows in row_blocks(P, _BLOCK):
             part = P[rows]
             orders, _ = self._orders(part, np.full(len(part), -1), np.full(len(part), -np.inf))
-            out[rows] = remaining_scores(part, self._mass_rule.shares(part), orders)
+            out[rows] = remaining_scores(part, self._mass_rule.own_shares(part), orders)
         return out
 
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
@@ -108,7 +108,7 @@ class Greedy(ByMass):
         for rows in row_blocks(P, _BLOCK):
             part = P[rows]
             orders, counts = self._orders(part, y[rows], np.full(len(part), -np.inf))
-            out[rows] = remaining_score_of(part, self._mass_rule.shares(part), orders, counts, y[rows])
+            out[rows] = remaining_score_of(part, self._mass_rule.own_shares(part), orders, counts, y[rows])
         return out
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
@@ -119,7 +119,7 @@ class Greedy(ByMass):
             part, at = P[rows], tau[rows, 0]
             full = at >= P.shape[1] * 1e-300
             orders, counts = self._orders(part, np.full(len(part), -1), np.where(full, np.inf, -at))
-            out[rows] = remaining_sets(part, self._mass_rule.shares(part), orders, counts, at)
+            out[rows] = remaining_sets(part, self._mass_rule.own_shares(part), orders, counts, at)
         return out
 
     def _first(self, P: Probabilities) -> Indices:
@@ -138,11 +138,11 @@ def paths(loss: Loss, M: float, eps: float) -> dict[str, Orders]:
     lists = None if growing is None else list_labels(growing)
     if growing is None or lists is None:
         return generic
-    model = model_of(loss, growing, lists, M)
+    model = sum_model(loss, growing, lists, M)
     if model is not None:
         return {"steps": _by_steps(Problem(growing, lists, model, M, eps))} | generic
-    every_list = {"steps, no sum": _by_steps(Problem(growing, lists, no_model(loss, growing, lists), M, eps))}
-    quick = loss.of_rows or len(lists.some) * _LONG_LIST <= loss.K
+    every_list = {"steps, no sum": _by_steps(Problem(growing, lists, no_sum_model(loss, growing, lists), M, eps))}
+    quick = loss.of_rows or len(lists.member) * _LONG_LIST <= loss.K
     return every_list | generic if quick else generic | every_list
 
 
@@ -173,20 +173,20 @@ def _by_increments(loss: Loss, M: float, eps: float) -> Orders:
 def _fill(loss: Loss, M: float, eps: float, p: Floats, wanted: Indices, floor: Floats, orders: Indices) -> int:
     """Fill the orders of a block of rows until every row may stop; returns how many labels are filled in."""
     n, K = p.shape
-    every = np.arange(n)
+    all_rows = np.arange(n)
     growth = loss.increments(n)
-    room = np.maximum(1.0 - p, 0.0) + eps
+    denominator = np.maximum(1.0 - p, 0.0) + eps
     total = p.sum(axis=1)
     certain = floor - (K + 4) * 2.0**-51 * total
     placed = np.zeros(n)
     ended = np.zeros(n, np.bool_)
     for k in range(K):
-        ratio = np.maximum(M - growth.after(), 0.0) / room
+        ratio = np.maximum(M - growth.after(), 0.0) / denominator
         ratio[growth.mask] = -1.0
         best = ratio == ratio.max(axis=1, keepdims=True)
         y = np.where(best, p, -1.0).argmax(axis=1)
         orders[:, k] = y
-        placed += p[every, y]
+        placed += p[all_rows, y]
         ended |= (y == wanted) | (total - placed < certain)
         if ended.all():
             return k + 1

@@ -29,7 +29,7 @@ from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, So
 from udcp_solvers.mass_rule import ByMass, checked_mass
 from udcp_solvers.numeric.blocks import block_scores
 from udcp_solvers.programs.exact import Exact, Report
-from udcp_solvers.programs.instance import Instances, Outcome, Recipe, Settings, Wanted
+from udcp_solvers.programs.instance import ChainGoal, Instances, Outcome, Recipe, Settings
 from udcp_solvers.programs.shortcuts import shortcut
 from udcp_solvers.programs.solver import counts_nodes, export, solver_name
 from udcp_solvers.search.model import searchable
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 LEVELS = tuple(1 - 0.5**j for j in range(1, 21))
 
 # The most labels for which the size of the linear model is reported beforehand.
-_SIZED = 1000
+_MAX_SIZED_LABELS = 1000
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,11 @@ def _way(loss: Loss) -> Way | Refusal:
         check_linear(loss)
     except LoweringError as error:
         return Refusal(str(error), blame=error.span)
-    around = shortcut(loss)
-    if around is not None:
-        return Way(f"{around.words}, without a solver", exact=True, seconds=max(1e-3, 2e-4 * loss.K))
+    found = shortcut(loss)
+    if found is not None:
+        return Way(f"{found.description}, without a solver", exact=True, seconds=max(1e-3, 2e-4 * loss.K))
     program = "integer programs"
-    if loss.K <= _SIZED:
+    if loss.K <= _MAX_SIZED_LABELS:
         program += f" ({loss.linear_model.variables:,} variables, {loss.linear_model.rows:,} rows)"
     if searchable(loss):
         program = f"a search and, if it does not finish, {program}"
@@ -174,15 +174,16 @@ class Ilp(ByMass, SolvingOracle):
         from udcp_solvers.programs.checkpoint import Checkpoint
         from udcp_solvers.programs.workers import Workers
 
-        most = self._workers if workers is None else _checked_workers(workers)
+        max_workers = self._workers if workers is None else _checked_workers(workers)
         file = self._checkpoint if checkpoint is None else checkpoint
         before = self._run
         with ExitStack() as stack:
             kept = Checkpoint(file, self._identity()) if file is not None else None
             if kept is not None:
                 stack.callback(kept.close)
-            processes = Workers(Recipe.of(self.loss, self._solver, self._settings), most) if most > 1 else None
-            if processes is not None:
+            processes = None
+            if max_workers > 1:
+                processes = Workers(Recipe.of(self.loss, self._solver, self._settings), max_workers)
                 stack.callback(processes.close)
             self._run = _Run(processes, kept, advance)
             try:
@@ -196,7 +197,7 @@ class Ilp(ByMass, SolvingOracle):
             raise OracleError("oracle 'ilp': under program='price' there are no levels: use program='mass'")
         masks = np.zeros(P.shape, dtype=bool)
         proved = np.zeros(len(P), dtype=bool)
-        for i, outcome in self._each(P, lambda i: Wanted("first")):
+        for i, outcome in self._outcomes(P, lambda i: ChainGoal("first")):
             assert outcome.order is not None
             masks[i, outcome.order[: outcome.count]] = True
             proved[i] = outcome.report.proved == 1
@@ -205,64 +206,64 @@ class Ilp(ByMass, SolvingOracle):
     def _scores(self, P: Probabilities) -> Floats:
         if self._settings.program == "price":
             out = np.empty(P.shape)
-            for i, outcome in self._each(P, lambda i: Wanted()):
+            for i, outcome in self._outcomes(P, lambda i: ChainGoal()):
                 out[i] = outcome.scores
             return out
-        return self._by_mass(P, lambda i: Wanted())[0]
+        return self._by_mass(P, lambda i: ChainGoal())[0]
 
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
         if self._settings.program == "price":
             out = np.empty(len(P))
-            for i, outcome in self._each(P, lambda i: Wanted()):
+            for i, outcome in self._outcomes(P, lambda i: ChainGoal()):
                 assert outcome.scores is not None
                 out[i] = outcome.scores[y[i]]
             return out
-        scores, _ = self._by_mass(P, lambda i: Wanted("label", float(y[i])))
+        scores, _ = self._by_mass(P, lambda i: ChainGoal("label", float(y[i])))
         return np.take_along_axis(scores, y[:, None], axis=1)[:, 0]
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
         if self._settings.program == "price" or tau.shape[1] > 1:  # thresholds by class: sets are not prefixes
             masks: Masks = self._scores(P) <= tau
             return masks
-        scores, final = self._by_mass(P, lambda i: Wanted("threshold", float(tau[i, 0])))
+        scores, final = self._by_mass(P, lambda i: ChainGoal("threshold", float(tau[i, 0])))
         return final & (scores <= tau)
 
     def _first(self, P: Probabilities) -> Indices:
         if self._settings.program == "price":
             return super()._first(P)
         first = np.empty(len(P), dtype=np.int64)
-        for i, outcome in self._each(P, lambda i: Wanted("first")):
+        for i, outcome in self._outcomes(P, lambda i: ChainGoal("first")):
             assert outcome.order is not None
             first[i] = outcome.order[0]
         return first
 
-    def _by_mass(self, P: Probabilities, wanted: Callable[[int], Wanted]) -> tuple[Floats, Masks]:
+    def _by_mass(self, P: Probabilities, goal_of: Callable[[int], ChainGoal]) -> tuple[Floats, Masks]:
         """Scores, and which of them are final. A chain may stop early; all labels after its end are out, and not
         final."""
         orders = np.empty(P.shape, dtype=np.int64)
         blocks = np.empty(P.shape, dtype=np.int64)
         final = np.zeros(P.shape, dtype=np.bool_)
-        for i, outcome in self._each(P, wanted):
+        for i, outcome in self._outcomes(P, goal_of):
             assert outcome.order is not None
             assert outcome.blocks is not None
             orders[i], blocks[i] = outcome.order, outcome.blocks
             final[i, outcome.order[: outcome.count]] = True
         if self._mass_rule.mass == "through":  # each label is a block of its own, by falling p
             blocks[:] = np.arange(P.shape[1])
-        return block_scores(P, self._mass_rule.shares(P), orders, blocks), final
+        return block_scores(P, self._mass_rule.own_shares(P), orders, blocks), final
 
     @property
     def unproved(self) -> int | None:
         return self.report.instances - self.report.proved
 
-    def _each(self, P: Probabilities, wanted: Callable[[int], Wanted]) -> Iterator[tuple[int, Outcome]]:
+    def _outcomes(self, P: Probabilities, goal_of: Callable[[int], ChainGoal]) -> Iterator[tuple[int, Outcome]]:
         """Yield the outcome of each row as it is finished; at the end, set `report` and warn if rows are not proved."""
         if self._run is None:
             with self.running():
-                yield from self._each(P, wanted)
+                yield from self._outcomes(P, goal_of)
             return
         run, total = self._run, Report()
-        for i, outcome in _solved(run, P, wanted, Instances(self._exact, self._settings)):
+        for i, outcome in _solve_rows(run, P, goal_of, Instances(self._exact, self._settings)):
             total += outcome.report
             if run.advance is not None:
                 run.advance()
@@ -291,26 +292,26 @@ class Ilp(ByMass, SolvingOracle):
         return fingerprint([__version__, spec, self.options, solver_name(self._solver)])
 
 
-def _solved(
-    run: _Run, P: Probabilities, wanted: Callable[[int], Wanted], here: Instances
+def _solve_rows(
+    run: _Run, P: Probabilities, goal_of: Callable[[int], ChainGoal], here: Instances
 ) -> Iterator[tuple[int, Outcome]]:
     """Yield the outcome of each row: those in the checkpoint first, the others as they are finished and stored."""
     from udcp_solvers.programs.workers import Task
 
-    tasks = [Task(i, row.astype(np.float64), wanted(i)) for i, row in enumerate(P)]
+    tasks = [Task(i, row.astype(np.float64), goal_of(i)) for i, row in enumerate(P)]
     waiting = tasks
     if run.checkpoint is not None:
         waiting = []
         for task in tasks:
-            known = run.checkpoint.find(task.p, task.wanted)
+            known = run.checkpoint.find(task.p, task.goal)
             if known is None:
                 waiting.append(task)
             else:
                 yield task.i, known
-    alone = ((task, here.solve(task.p, task.wanted)) for task in waiting)
-    for task, outcome in alone if run.workers is None else run.workers.solve(waiting):
+    solved_here = ((task, here.solve(task.p, task.goal)) for task in waiting)
+    for task, outcome in solved_here if run.workers is None else run.workers.solve(waiting):
         if run.checkpoint is not None:
-            run.checkpoint.add(task.p, task.wanted, outcome)
+            run.checkpoint.add(task.p, task.goal, outcome)
         yield task.i, outcome
 
 

@@ -37,7 +37,7 @@ class MassRule:
     def options(self) -> dict[str, object]:
         return {"mass": self.mass} if self.seed is None else {"mass": self.mass, "seed": self.seed}
 
-    def shares(self, P: Probabilities) -> Floats:
+    def own_shares(self, P: Probabilities) -> Floats:
         """(n,) the share of p(y) that each row adds to the mass after y."""
         if self.seed is None:
             return np.full(len(P), 1.0 if self.mass == "before" else 0.0)

@@ -25,7 +25,7 @@ from udcp_solvers.greedy_orders.incremental_cost import (
     Growing,
     clear,
     cost_with,
-    far_at,
+    distance_offset,
     grow,
     new_state,
     push,
@@ -46,7 +46,7 @@ _BLOCK, _GENERIC_BLOCK = 1 << 22, 1 << 18
 
 # (P, shares, wanted, tau) -> labels by falling p, their scores (n, K), and how many scores are filled in. A row may
 # stop once label `wanted` (-1 for none) is reached, or once a score is above tau.
-Along = Callable[[Probabilities, Floats, Indices, Floats], tuple[Indices, Floats, Indices]]
+PrefixScorer = Callable[[Probabilities, Floats, Indices, Floats], tuple[Indices, Floats, Indices]]
 
 
 def _way(loss: Loss) -> Way:
@@ -78,24 +78,28 @@ class Penalized(ByMass):
         super().__init__(loss, lam=None if lam is None else float(lam), **self._mass_rule.options)
         self._path = None if lam is None else first_of(paths(loss, float(lam)))
 
-    def _along(self, P: Probabilities, wanted: Indices | int, tau: Floats | float) -> tuple[Indices, Floats, Indices]:
+    def _prefix_scores(
+        self, P: Probabilities, wanted: Indices | int, tau: Floats | float
+    ) -> tuple[Indices, Floats, Indices]:
         if self._path is None:
             raise OracleError(
                 "oracle 'penalized' has no lam yet: SetPredictor tunes it when it is calibrated; or give one, lam=0.1"
             )
-        return self._path(P, self._mass_rule.shares(P), np.broadcast_to(wanted, len(P)), np.broadcast_to(tau, len(P)))
+        return self._path(
+            P, self._mass_rule.own_shares(P), np.broadcast_to(wanted, len(P)), np.broadcast_to(tau, len(P))
+        )
 
     def _scores(self, P: Probabilities) -> Floats:
         out = np.empty(P.shape)
         for rows in row_blocks(P, _BLOCK):
-            orders, scores, _ = self._along(P[rows], -1, np.inf)
+            orders, scores, _ = self._prefix_scores(P[rows], -1, np.inf)
             over_rows(_scatter, *P[rows].shape, orders, scores, out[rows])
         return out
 
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
         out = np.empty(len(P))
         for rows in row_blocks(P, _BLOCK):
-            _, scores, counts = self._along(P[rows], y[rows], np.inf)
+            _, scores, counts = self._prefix_scores(P[rows], y[rows], np.inf)
             out[rows] = scores[np.arange(len(counts)), counts - 1]
         return out
 
@@ -104,7 +108,7 @@ class Penalized(ByMass):
             return super()._sets(P, tau)
         out = np.zeros(P.shape, dtype=np.bool_)
         for rows in row_blocks(P, _BLOCK):
-            orders, scores, counts = self._along(P[rows], -1, tau[rows, 0])
+            orders, scores, counts = self._prefix_scores(P[rows], -1, tau[rows, 0])
             over_rows(_mark, *P[rows].shape, orders, scores, counts, np.ascontiguousarray(tau[rows, 0]), out[rows])
         return out
 
@@ -112,34 +116,38 @@ class Penalized(ByMass):
         return np.asarray(np.argmax(P, axis=1), dtype=np.int64)
 
 
-def paths(loss: Loss, lam: float) -> dict[str, Along]:
+def paths(loss: Loss, lam: float) -> dict[str, PrefixScorer]:
     """The algorithms that apply to a loss, fastest first; all give the same scores to the bit. If numbers of the loss
     differ by row, only those that support this."""
     growing = grow(loss)
     if loss.of_rows:
-        nothing = loss.batch(np.zeros((1, loss.K), dtype=np.bool_))[0]
+        empty_cost = loss.batch(np.zeros((1, loss.K), dtype=np.bool_))[0]
     else:
-        nothing = float(loss.increments(1).value[0])
-    found: dict[str, Along] = {} if growing is None else {"compiled": _compiled(growing, lam, nothing)}
-    return found if loss.of_rows else {**found, "generic": _by_increments(loss, lam, nothing)}
+        empty_cost = float(loss.increments(1).value[0])
+    found: dict[str, PrefixScorer] = {} if growing is None else {"compiled": _compiled(growing, lam, empty_cost)}
+    return found if loss.of_rows else {**found, "generic": _by_increments(loss, lam, empty_cost)}
 
 
-def _compiled(growing: Growing, lam: float, nothing: float) -> Along:
-    def along(P: Probabilities, shares: Floats, wanted: Indices, tau: Floats) -> tuple[Indices, Floats, Indices]:
+def _compiled(growing: Growing, lam: float, empty_cost: float) -> PrefixScorer:
+    def prefix_scores(
+        P: Probabilities, shares: Floats, wanted: Indices, tau: Floats
+    ) -> tuple[Indices, Floats, Indices]:
         orders, scores, counts = np.empty(P.shape, np.int64), np.empty(P.shape), np.empty(len(P), np.int64)
         ends = np.ascontiguousarray(wanted), np.ascontiguousarray(tau)
-        over_rows(_penalize, *P.shape, P, shares, *ends, growing, lam, nothing, orders, scores, counts)
+        over_rows(_penalize, *P.shape, P, shares, *ends, growing, lam, empty_cost, orders, scores, counts)
         return orders, scores, counts
 
-    return along
+    return prefix_scores
 
 
-def _by_increments(loss: Loss, lam: float, nothing: float) -> Along:
+def _by_increments(loss: Loss, lam: float, empty_cost: float) -> PrefixScorer:
     """Costs by `Increments`, one block of rows at a time, for any loss; this defines the cost of a prefix."""
 
-    def along(P: Probabilities, shares: Floats, wanted: Indices, tau: Floats) -> tuple[Indices, Floats, Indices]:
+    def prefix_scores(
+        P: Probabilities, shares: Floats, wanted: Indices, tau: Floats
+    ) -> tuple[Indices, Floats, Indices]:
         orders, scores, counts = np.empty(P.shape, np.int64), np.empty(P.shape), np.empty(len(P), np.int64)
-        over_rows(_fall, *P.shape, P, orders)
+        over_rows(_fill_falling_orders, *P.shape, P, orders)
         for rows in row_blocks(P, _GENERIC_BLOCK):
             base = np.take_along_axis(mass_scores(P[rows], shares[rows], 0.0, 0), orders[rows], axis=1)
             last = np.full(len(base), -np.inf)
@@ -148,7 +156,7 @@ def _by_increments(loss: Loss, lam: float, nothing: float) -> Along:
             for k in range(P.shape[1]):
                 y = orders[rows, k]
                 growth.push(y)
-                formula = base[:, k] + lam * (growth.value - nothing)
+                formula = base[:, k] + lam * (growth.value - empty_cost)
                 last = np.where(formula > last, formula, np.nextafter(last, np.inf))
                 scores[rows, k] = last
                 counts[rows] = np.where(ended, counts[rows], k + 1)
@@ -157,11 +165,11 @@ def _by_increments(loss: Loss, lam: float, nothing: float) -> Along:
                     break
         return orders, scores, counts
 
-    return along
+    return prefix_scores
 
 
 @jit
-def _fall(start: int, stop: int, P: Probabilities, orders: Indices) -> None:
+def _fill_falling_orders(start: int, stop: int, P: Probabilities, orders: Indices) -> None:
     scratch = order_scratch(P.shape[1])
     for i in range(start, stop):
         orders[i] = falling_order(P[i], scratch)
@@ -177,7 +185,7 @@ def _penalize(
     tau: Floats,
     growing: Growing,
     lam: float,
-    nothing: float,
+    empty_cost: float,
     orders: Indices,
     scores: Floats,
     counts: Indices,
@@ -190,9 +198,9 @@ def _penalize(
     kind, metric, point, dense, paths, depth, edge = (
         growing.kind, growing.metric, growing.point, growing.dense, growing.paths, growing.depth, growing.edge,
     )  # fmt: skip
-    far_0 = far_at(code)
+    offset = distance_offset(code)
     far = np.zeros((len(dense), dense.shape[1]))
-    ends, long = np.empty((len(edge), 2), np.int64), np.empty(len(edge), np.int64)
+    ends, longest = np.empty((len(edge), 2), np.int64), np.empty(len(edge), np.int64)
     for i in range(start, stop):
         order = falling_order(P[i], scratch)
         low, high = limbs_of(P[i], shares[i])
@@ -210,9 +218,9 @@ def _penalize(
             for a in range(A):
                 m = metric[a]
                 if kind[a] == DENSE:
-                    state[far_0 + a] = far[m, point[m, y]]
+                    state[offset + a] = far[m, point[m, y]]
                 elif kind[a] == TREE:
-                    state[far_0 + a] = edge[m] * _lengthen(paths[m], depth[m], ends[m], long, m, y, count == 0)
+                    state[offset + a] = edge[m] * _lengthen(paths[m], depth[m], ends[m], longest, m, y, count == 0)
             cost = cost_with(code, data, state, y)
             push(code, data, state, y)
             for m in range(len(dense)):
@@ -220,7 +228,7 @@ def _penalize(
                     far[m, j] = max(far[m, j], dense[m, point[m, y], j])
             rest = without_label(total, np.float64(P[i, y]), shares[i], low, high)
             count += 1
-            formula = mass_score(rest, count, shares[i]) + lam * (cost - nothing)
+            formula = mass_score(rest, count, shares[i]) + lam * (cost - empty_cost)
             last = not_below(formula, last)
             orders[i, count - 1] = y
             scores[i, count - 1] = last
@@ -234,18 +242,18 @@ def _lengthen(
     paths: NDArray[np.int32],
     depth: NDArray[np.int32],
     ends: Indices,
-    long: Indices,
+    longest: Indices,
     m: int,
     y: int,
     empty: bool,
 ) -> int:
     """The distance in edges from y to the farthest member of the set; y then joins the set.
 
-    In a tree, that member is one end of a longest path between members: `ends`, which are long[m] edges apart.
+    In a tree, that member is one end of a longest path between members: `ends`, which are longest[m] edges apart.
     """
     if empty:
         fill(ends, y)
-        long[m] = 0
+        longest[m] = 0
         return 0
     away = 0
     other = 0
@@ -256,8 +264,8 @@ def _lengthen(
         edges = depth[ends[e]] + depth[y] - 2 * (common - 1)
         if edges > away:
             away, other = edges, 1 - e
-    if away > long[m]:
-        long[m] = away
+    if away > longest[m]:
+        longest[m] = away
         ends[other] = y
     return away
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 # Relative rounding error of costs, which are sums.
 _ROUNDING = 1e-9
 # How many oracles with multipliers are cached: enough for a few alphas.
-_REMEMBERED = 8
+_MAX_CACHED = 8
 
 A = TypeVar("A", Floats, Masks, Indices)
 
@@ -68,7 +68,7 @@ class SearchReport:
     gap: float
 
 
-_NOTHING = SearchReport(0, 0, 0.0)
+_EMPTY_REPORT = SearchReport(0, 0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Prices(Protocol):
 
 
 @runtime_checkable
-class Quick(Prices, Protocol):
+class EarlyStoppingPrices(Prices, Protocol):
     """Prices with their own `score_of` and `sets`, which stop early; tau is (n,)."""
 
     def score_of(self, P: Probabilities, y: Indices, /) -> Floats: ...
@@ -117,13 +117,13 @@ def takes_anchor(loss: Loss) -> bool:
 def _way(loss: Loss) -> Way | Refusal:
     """The algorithm that the constructor will use; a refusal if that is integer programs and the loss has no linear
     form."""
-    found, _ = chosen(loss)
+    found, _ = choose_algorithm(loss)
     if found.solves:
         try:
             check_linear(loss)
         except LoweringError as error:
             return Refusal(str(error), blame=error.span)
-    return Way(found.algorithm, found.exact, found.seconds(loss))
+    return Way(found.description, found.exact, found.seconds(loss))
 
 
 class Price(AnchoredOracle):
@@ -154,36 +154,38 @@ class Price(AnchoredOracle):
         if not isinstance(exact, bool):
             raise OracleError(f"oracle 'price': exact must be True or False, not {exact!r}")
         super().__init__(loss, anchor=None if anchor is None else float(anchor), exact=exact)
-        way, make = chosen(loss)
-        if loss.of_rows and not way.by_row:
-            raise OneByOne(way.algorithm)
+        algorithm, make = choose_algorithm(loss)
+        if loss.of_rows and not algorithm.by_row:
+            raise OneByOne(algorithm.description)
         self._prices = make()
         self._anchors: Floats | None = None
-        self._limited: dict[tuple[float, ...], Price] = {}  # a cache of the last few
-        self._last: dict[int, SearchReport] = {}  # by thread; anchored and limited oracles made from this one share it
+        self._limited_cache: dict[tuple[float, ...], Price] = {}  # a cache of the last few
+        self._reports: dict[
+            int, SearchReport
+        ] = {}  # by thread; anchored and limited oracles made from this one share it
 
     @property
     def report(self) -> SearchReport:
         """The search report on this thread's last call to this oracle or to an anchored or limited one made from it."""
-        return self._last.get(get_ident(), _NOTHING)
+        return self._reports.get(get_ident(), _EMPTY_REPORT)
 
     @property
     def unproved(self) -> int | None:
-        if isinstance(self._prices, Solved):
+        if isinstance(self._prices, ProgramPrices):
             return self._prices.unproved
         return self.report.rows - self.report.proved
 
     def scores(self, P: ArrayLike) -> Floats:
-        return self._reported(super().scores, P)
+        return self._with_report(super().scores, P)
 
     def score_of(self, P: ArrayLike, y: ArrayLike) -> Floats:
-        return self._reported(super().score_of, P, y)
+        return self._with_report(super().score_of, P, y)
 
     def sets(self, P: ArrayLike, tau: ArrayLike) -> Masks:
-        return self._reported(super().sets, P, tau)
+        return self._with_report(super().sets, P, tau)
 
     def first(self, P: ArrayLike) -> Indices:
-        return self._reported(super().first, P)
+        return self._with_report(super().first, P)
 
     @cached_property
     def _search(self) -> SearchPrices | Enumeration:
@@ -204,25 +206,25 @@ class Price(AnchoredOracle):
         """The oracle for the loss L + sum of nu_j E_j over the limits of the spec; itself if all nu_j are 0."""
         if not any(multipliers):
             return self
-        known = self._limited
+        known = self._limited_cache
         made = known.get(multipliers)  # read once: other threads may change the cache
         if made is None:
             made = Price(self.loss.with_multipliers(multipliers), **self.options)  # type: ignore[arg-type]  # as checked
-            made._listeners, made._last = self._listeners, self._last
-            for old in list(known)[: max(0, len(known) + 1 - _REMEMBERED)]:
+            made._listeners, made._reports = self._listeners, self._reports
+            for old in list(known)[: max(0, len(known) + 1 - _MAX_CACHED)]:
                 known.pop(old, None)
             known[multipliers] = made
         return made
 
     def best(self, P: Probabilities, mu: Floats) -> Masks:
         """S_mu of each row; `mu` (n,) has one price per row."""
-        return self._reported(self._best, P, mu)
+        return self._with_report(self._best, P, mu)
 
     def _best(self, P: Probabilities, mu: Floats) -> Masks:
         if self.loss.limits and not takes_anchor(self.loss):  # the S_mu are nested: no search is needed
             return self._sets(as_probabilities(P, self.loss.K), np.asarray(mu, dtype=np.float64)[:, None])
         gaps = np.zeros(len(P))
-        return self._told(self._search.best(as_probabilities(P, self.loss.K), mu, gaps), gaps)
+        return self._record_gaps(self._search.best(as_probabilities(P, self.loss.K), mu, gaps), gaps)
 
     def explain(self, p: ArrayLike, scores: Floats | None = None) -> list[Step]:
         """The sets of one row by rising price, from price 0; labels that are never bought are in none.
@@ -266,19 +268,19 @@ class Price(AnchoredOracle):
     def _scores(self, P: Probabilities) -> Floats:
         anchors, gaps = self._row_anchors(P), np.zeros(len(P))
         if isinstance(self._prices, SearchPrices):
-            return self._told(self._prices.scores(P, anchors, gaps), gaps)
+            return self._record_gaps(self._prices.scores(P, anchors, gaps), gaps)
         scores = self._prices.scores(P)
         if anchors is not None:
             rows = self._not_nested(P, scores, anchors)
             gaps = gaps[: len(rows)]
-            scores[rows] = self._told(self._search.take(rows).scores(P[rows], anchors[rows], gaps), gaps)
+            scores[rows] = self._record_gaps(self._search.take(rows).scores(P[rows], anchors[rows], gaps), gaps)
         return scores
 
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
         anchors, gaps = self._row_anchors(P), np.zeros(len(P))
         if isinstance(self._prices, SearchPrices):
-            return self._told(self._prices.score_of(P, y, anchors, gaps), gaps)
-        if anchors is None and isinstance(self._prices, Quick):
+            return self._record_gaps(self._prices.score_of(P, y, anchors, gaps), gaps)
+        if anchors is None and isinstance(self._prices, EarlyStoppingPrices):
             return self._prices.score_of(P, y)
         return super()._score_of(P, y)
 
@@ -286,8 +288,8 @@ class Price(AnchoredOracle):
         anchors, gaps = self._row_anchors(P), np.zeros(len(P))
         if tau.shape[1] == 1:  # else one threshold per class
             if isinstance(self._prices, SearchPrices):
-                return self._told(self._prices.sets(P, tau[:, 0], anchors, gaps), gaps)
-            if anchors is None and isinstance(self._prices, Quick):
+                return self._record_gaps(self._prices.sets(P, tau[:, 0], anchors, gaps), gaps)
+            if anchors is None and isinstance(self._prices, EarlyStoppingPrices):
                 return self._prices.sets(P, tau[:, 0])
         return super()._sets(P, tau)
 
@@ -317,18 +319,18 @@ class Price(AnchoredOracle):
         other: Indices = rows[(best != (scores[rows] <= anchors[rows, None])).any(axis=1)]
         return other
 
-    def _reported(self, call: Callable[..., A], *arguments: ArrayLike) -> A:
+    def _with_report(self, call: Callable[..., A], *arguments: ArrayLike) -> A:
         """Make a call, which may search several times; warns if some rows are not proved."""
-        self._last[get_ident()] = _NOTHING
+        self._reports[get_ident()] = _EMPTY_REPORT
         answer = call(*arguments)
         if self.report.proved < self.report.rows:
             warn(f"{self._unproved()}; coverage does not depend on it")
         return answer
 
-    def _told(self, answer: A, gaps: Floats) -> A:
+    def _record_gaps(self, answer: A, gaps: Floats) -> A:
         """Add the gaps of a search to the report and return its answer; with exact=True, a gap raises OracleError."""
         proved, gap, before = int((gaps == 0).sum()), float(gaps.max(initial=0.0)), self.report
-        self._last[get_ident()] = SearchReport(before.rows + len(gaps), before.proved + proved, max(before.gap, gap))
+        self._reports[get_ident()] = SearchReport(before.rows + len(gaps), before.proved + proved, max(before.gap, gap))
         if self.options["exact"] and proved < len(gaps):
             raise OracleError(f"{self._unproved()}: leave out exact=True to accept them, or simplify the loss")
         return answer
@@ -341,7 +343,7 @@ class Price(AnchoredOracle):
         )
 
 
-class Solved:
+class ProgramPrices:
     """Prices by integer programs, for losses that no other algorithm supports."""
 
     def __init__(self, oracle: Oracle) -> None:
@@ -358,12 +360,12 @@ class Solved:
         return self._sets(P, tau[:, None])
 
     @staticmethod
-    def of(loss: Loss) -> Callable[[], Solved]:
+    def of(loss: Loss) -> Callable[[], ProgramPrices]:
         """A constructor of the prices; it raises OracleError if the loss has no linear form."""
-        return partial(Solved._made, loss)
+        return partial(ProgramPrices._build, loss)
 
     @staticmethod
-    def _made(loss: Loss) -> Solved:
+    def _build(loss: Loss) -> ProgramPrices:
         about = (
             f"oracle 'price': {loss.name!r} has {loss.K} labels and is not seen to be separable, laminar, a tree "
             "diameter with a laminar part, a function of size with label costs, or a cut"
@@ -378,18 +380,18 @@ class Solved:
             f"{about}: each row needs several integer programs, milliseconds to minutes in all; try a few rows "
             "first, or use 'greedy' or 'penalized'"
         )
-        return Solved(oracle)
+        return ProgramPrices(oracle)
 
 
 @dataclass(frozen=True)
-class PriceWay:
+class PriceAlgorithm:
     """An algorithm for a class of losses. `of` returns a constructor of the prices, or None if the loss is not known to
     be in the class.
 
     `seconds`: rough time per row, measured by the tests; `exact`: the set at every price is the best one.
     """
 
-    algorithm: str
+    description: str
     seconds: Callable[[Loss], float]
     of: Callable[[Loss], Callable[[], Prices] | None]
     exact: bool = True
@@ -405,20 +407,20 @@ def _seconds_by_size(loss: Loss) -> float:
 
 
 # Fastest first: `price` uses the first algorithm that supports the loss.
-WAYS: tuple[PriceWay, ...] = (
-    PriceWay("entry prices of nested categories", lambda loss: 2e-8 * loss.K, LaminarPrices.of, by_row=True),
-    PriceWay("the best set in every ball of the tree", lambda loss: 5e-8 * loss.K, TreePrices.of),
-    PriceWay("closing prices of nodes, from the labels up", lambda loss: 2e-7 * loss.K, WholePrices.of),
-    PriceWay("the best set of every size", _seconds_by_size, SizePrices.of, by_row=True),
-    PriceWay("minimum cuts", lambda loss: 8e-7 * loss.K**2, CutPrices.of, by_row=True),
-    PriceWay("all sets of these few labels", lambda loss: 3e-7 * 2.0**loss.K, Enumeration.of, by_row=True),
-    PriceWay(
+ALGORITHMS: tuple[PriceAlgorithm, ...] = (
+    PriceAlgorithm("entry prices of nested categories", lambda loss: 2e-8 * loss.K, LaminarPrices.of, by_row=True),
+    PriceAlgorithm("the best set in every ball of the tree", lambda loss: 5e-8 * loss.K, TreePrices.of),
+    PriceAlgorithm("closing prices of nodes, from the labels up", lambda loss: 2e-7 * loss.K, WholePrices.of),
+    PriceAlgorithm("the best set of every size", _seconds_by_size, SizePrices.of, by_row=True),
+    PriceAlgorithm("minimum cuts", lambda loss: 8e-7 * loss.K**2, CutPrices.of, by_row=True),
+    PriceAlgorithm("all sets of these few labels", lambda loss: 3e-7 * 2.0**loss.K, Enumeration.of, by_row=True),
+    PriceAlgorithm(
         "branch and bound, with a search budget per row", lambda loss: 1e-4 * loss.K, SearchPrices.of, by_row=True
     ),
-    PriceWay("integer programs at rising prices", lambda loss: math.inf, Solved.of, solves=True),
+    PriceAlgorithm("integer programs at rising prices", lambda loss: math.inf, ProgramPrices.of, solves=True),
 )
 
 
-def chosen(loss: Loss) -> tuple[PriceWay, Callable[[], Prices]]:
+def choose_algorithm(loss: Loss) -> tuple[PriceAlgorithm, Callable[[], Prices]]:
     """The algorithm for a loss, and the constructor of its prices."""
-    return next((way, make) for way in WAYS if (make := way.of(loss)) is not None)
+    return next((algorithm, make) for algorithm in ALGORITHMS if (make := algorithm.of(loss)) is not None)

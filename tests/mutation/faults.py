@@ -49,8 +49,8 @@ _MATHEMATICS = (
     Fault(
         "search: what a label costs alone is taken for what it costs beside others",
         "solvers/udcp_solvers/search/intervals.py",
-        "if empty and not np.isnan(T.alone[y]):",
-        "if not np.isnan(T.alone[y]):",
+        "if empty and not np.isnan(T.single_cost[y]):",
+        "if not np.isnan(T.single_cost[y]):",
         (SEARCH, "-k", "beside"),
     ),
     Fault(
@@ -306,8 +306,8 @@ _MATHEMATICS = (
     Fault(
         "greedy: the cost of S instead of S + y",
         "solvers/udcp_solvers/greedy.py",
-        "ratio = np.maximum(M - growth.after(), 0.0) / room",
-        "ratio = np.maximum(M - growth.value[:, None], 0.0) / room",
+        "ratio = np.maximum(M - growth.after(), 0.0) / denominator",
+        "ratio = np.maximum(M - growth.value[:, None], 0.0) / denominator",
         (ORDERS, "-k", "generated"),
     ),
     Fault(

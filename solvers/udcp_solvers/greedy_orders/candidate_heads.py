@@ -45,7 +45,7 @@ def rank(row: Row, order: Indices, eps: float, ranked: Ranked) -> None:
 
 
 @jit
-def deal(list_of: Indices, ranked: Indices, head: Indices, following: Indices) -> None:
+def assign_lists(list_of: Indices, ranked: Indices, head: Indices, following: Indices) -> None:
     """Assign the ranked labels to their lists: the first rank of each list, and for each rank the next one in its
     list."""
     K = len(ranked)
@@ -63,7 +63,7 @@ def ratio(code: Indices, data: Floats, state: Floats, ranked: Indices, denominat
 
 
 @jit
-def most_to_place(p: Floats, floor: float) -> float:
+def placed_limit(p: Floats, floor: float) -> float:
     """A limit: once the sum of placed probabilities is above it, the remaining mass is certainly below `floor`."""
     total = 0.0
     for x in p:

@@ -257,7 +257,7 @@ def clear(code: Indices, data: Floats, state: Floats) -> None:
 
 
 @jit
-def far_at(code: Indices) -> int:
+def distance_offset(code: Indices) -> int:
     """Where in a state the caller puts the largest distances of a candidate label."""
     return int(code[_A] + code[_C])
 

@@ -35,16 +35,16 @@ class Lists(NamedTuple):
     """K labels in G lists; a list in state b (bit j: its j-th category is touched) is in class `class_of[list, b]`."""
 
     list_of: Indices  # (K,)
-    some: Indices  # (G,) one label of each list
+    member: Indices  # (G,) one label of each list
     class_of: Indices  # (G, 2^m)
     unpaid: Masks  # (C,) whether the lists of a class have a category that is not touched
     category_start: Indices  # where the lists of each category begin in the next two
     category_list: Indices
     category_bit: Indices
-    away: Floats  # (D, M, G) the distance from each row of a matrix to each list
+    distance: Floats  # (D, M, G) the distance from each row of a matrix to each list
 
 
-class Model(NamedTuple):
+class SumModel(NamedTuple):
     """The loss as a sum; `slack` is infinite if it is not a sum."""
 
     common: Floats  # (K + 1,) the constant and the function of size
@@ -61,60 +61,60 @@ def list_labels(growing: Growing) -> Lists | None:
     if m > MOST_CATEGORIES:
         return None
     category = np.full((K, m), -1)
-    category[np.repeat(np.arange(K), counts), _within(counts)] = growing.entry_category
+    category[np.repeat(np.arange(K), counts), _index_in_run(counts)] = growing.entry_category
     own = np.zeros(K, np.int64)
     for kind, number in zip(growing.kind, growing.number, strict=True):
         if kind in (PLUS, LARGER, SMALLER, ALL):
-            own = _paired(own, _numbered(number))
+            own = _pair_ids(own, _value_ids(number))
     ids = own
     for column in category.T:
-        ids = _paired(ids, column + 1)
+        ids = _pair_ids(ids, column + 1)
     for kind, metric in zip(growing.kind, growing.metric, strict=True):
         if kind == DENSE:
-            ids = _paired(growing.point[metric], ids)  # labels of a matrix stay in their order
+            ids = _pair_ids(growing.point[metric], ids)  # labels of a matrix stay in their order
         elif kind == TREE:
             depth = growing.depth[metric].astype(np.int64)
             parent = growing.paths[metric, depth - 1, np.arange(K)].astype(np.int64)
-            ids = _paired(ids, parent)
-    _, some, list_of = np.unique(ids, return_index=True, return_inverse=True)
-    class_of, unpaid = _classes(growing, own[some], category[some])
-    start, lists, bit = _by_category(category[some], len(growing.weight))
+            ids = _pair_ids(ids, parent)
+    _, member, list_of = np.unique(ids, return_index=True, return_inverse=True)
+    class_of, unpaid = _classes(growing, own[member], category[member])
+    start, lists, bit = _by_category(category[member], len(growing.weight))
     return Lists(
         list_of=list_of.astype(np.int64),
-        some=some.astype(np.int64),
+        member=member.astype(np.int64),
         class_of=class_of,
         unpaid=unpaid,
         category_start=start,
         category_list=lists,
         category_bit=bit,
-        away=_away(growing, some),
+        distance=_distances_to_lists(growing, member),
     )
 
 
-def _away(growing: Growing, some: Indices) -> Floats:
-    at = growing.point[:, some]
+def _distances_to_lists(growing: Growing, member: Indices) -> Floats:
+    at = growing.point[:, member]
     if at.shape[1] == growing.dense.shape[1] and (at == np.arange(at.shape[1])).all():  # no copy
         return growing.dense
-    away = np.empty((*growing.dense.shape[:2], len(some)))
-    for found, matrix, point in zip(away, growing.dense, at, strict=True):
+    distance = np.empty((*growing.dense.shape[:2], len(member)))
+    for found, matrix, point in zip(distance, growing.dense, at, strict=True):
         found[:] = matrix[:, point]
-    return away
+    return distance
 
 
-def _numbered(numbers: Floats) -> Indices:
+def _value_ids(numbers: Floats) -> Indices:
     """Small integers, equal where the numbers are equal; all different if the numbers differ by row."""
     if isinstance(numbers, PerRow):
         return np.arange(len(numbers))
     return np.asarray(np.unique(numbers, return_inverse=True)[1], dtype=np.int64)
 
 
-def _within(counts: Indices) -> Indices:
+def _index_in_run(counts: Indices) -> Indices:
     """0, 1, ... within each run of the given lengths."""
     starts = np.cumsum(counts) - counts
     return np.arange(int(counts.sum())) - np.repeat(starts, counts)
 
 
-def _paired(a: Indices, b: Indices) -> Indices:
+def _pair_ids(a: Indices, b: Indices) -> Indices:
     """Small integers, equal where both a and b are equal; b >= 0."""
     ids: Indices = np.unique(a * (int(b.max(initial=0)) + 1) + b, return_inverse=True)[1].astype(np.int64)
     return ids
@@ -124,15 +124,15 @@ def _classes(growing: Growing, own: Indices, category: Indices) -> tuple[Indices
     """`class_of` and `unpaid`. Unpaid weights are compared as sequences: in another order their float sum may
     differ."""
     G, m = category.shape
-    worth = _numbered(growing.weight)
-    code = np.append(_paired(_atom_of_category(growing), worth) + 1, 0)  # the last one is for category -1: none
+    worth = _value_ids(growing.weight)
+    code = np.append(_pair_ids(_atom_of_category(growing), worth) + 1, 0)  # the last one is for category -1: none
     states = np.arange(1 << m)
     untouched = ~numbered_sets(states, m)
     left = np.where(untouched[None, :, :], code[category][:, None, :], 0).reshape(G << m, m)
     left = np.take_along_axis(left, np.argsort(left == 0, axis=1, kind="stable"), axis=1)
     ids = np.repeat(own, len(states))
     for column in left.T:
-        ids = _paired(ids, column)
+        ids = _pair_ids(ids, column)
     _, one, classes = np.unique(ids, return_index=True, return_inverse=True)
     return classes.astype(np.int64).reshape(G, len(states)), np.asarray(left[one].any(axis=1))
 
@@ -173,19 +173,19 @@ class _Sum:
         return _Sum(coefficients, self.of_size + other.of_size, magnitude, self.off + other.off)
 
 
-def model_of(loss: Loss, growing: Growing, lists: Lists, M: float) -> Model | None:
+def sum_model(loss: Loss, growing: Growing, lists: Lists, M: float) -> SumModel | None:
     """The loss as a sum, or None if it is not a sum of atoms that the model supports."""
     total = _as_sum(loss, growing)
     if total is None:
         return None
-    K, G = loss.K, len(lists.some)
+    K, G = loss.K, len(lists.member)
     # The first axis of these arrays is the row; its length is 1 if rows do not differ.
     coefficient = with_rows(array_of([total.coefficients.get(key, 0.0) for key in loss.expression.atoms]))
     known = np.isin(growing.kind, (PLUS, LARGER, TOUCH, DENSE, TREE))
     if (coefficient[:, ~known] != 0).any():
         return None
     plus = np.where(growing.kind == PLUS, coefficient, 0.0)
-    label = (plus[:, None, :] @ with_rows(growing.number)[:, :, lists.some])[:, 0]
+    label = (plus[:, None, :] @ with_rows(growing.number)[:, :, lists.member])[:, 0]
     weight = with_rows(growing.weight) * coefficient[:, _atom_of_category(growing)]
     states = lists.class_of.shape[1]
     category = np.repeat(np.arange(weight.shape[1]), np.diff(lists.category_start))
@@ -199,12 +199,12 @@ def model_of(loss: Loss, growing: Growing, lists: Lists, M: float) -> Model | No
     steps = K + len(loss.expression.nodes) + 16
     slack = total.off + 2.0**-48 * steps * (total.magnitude + abs(M))
     common = with_rows(total.of_size) + start[:, None]
-    return Model(without_rows(common), without_rows(extra), without_rows(far_weight), as_number(slack))
+    return SumModel(without_rows(common), without_rows(extra), without_rows(far_weight), as_number(slack))
 
 
-def no_model(loss: Loss, growing: Growing, lists: Lists) -> Model:
+def no_sum_model(loss: Loss, growing: Growing, lists: Lists) -> SumModel:
     """A model of infinite slack, which rules out no label."""
-    return Model(np.zeros(loss.K + 1), np.zeros(len(lists.unpaid)), np.zeros(len(growing.kind)), np.inf)
+    return SumModel(np.zeros(loss.K + 1), np.zeros(len(lists.unpaid)), np.zeros(len(growing.kind)), np.inf)
 
 
 def _as_sum(loss: Loss, growing: Growing) -> _Sum | None:
@@ -223,7 +223,7 @@ def _as_sum(loss: Loss, growing: Growing) -> _Sum | None:
             case ir.Table(), _ if _is_size(node.count.atom):
                 found = _Sum({}, node.table, as_number(np.abs(node.table).max()))
             case ir.Table(), _:
-                found = _line(node, nothing)
+                found = _linear_table(node, nothing)
             case ir.Add(), [_Sum() as first, *rest]:
                 found = first
                 for part in rest:
@@ -256,7 +256,7 @@ def _sizes(growing: Growing) -> list[float]:
     return [float(size) for size in sizes]
 
 
-def _line(node: ir.Table, nothing: Floats) -> _Sum | None:
+def _linear_table(node: ir.Table, nothing: Floats) -> _Sum | None:
     """A table of a count that is linear up to rounding; None for other tables."""
     f, slope = node.table, node.slope
     if slope is None:

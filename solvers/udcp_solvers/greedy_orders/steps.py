@@ -20,9 +20,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from udcp_solvers.greedy_orders.candidate_heads import Ranked, deal, most_to_place, rank, ranks_for, ratio
-from udcp_solvers.greedy_orders.incremental_cost import DENSE, LARGER, TREE, Growing, clear, far_at, new_state, push
-from udcp_solvers.greedy_orders.lists import Lists, Model
+from udcp_solvers.greedy_orders.candidate_heads import Ranked, assign_lists, placed_limit, rank, ranks_for, ratio
+from udcp_solvers.greedy_orders.incremental_cost import (
+    DENSE,
+    LARGER,
+    TREE,
+    Growing,
+    clear,
+    distance_offset,
+    new_state,
+    push,
+)
+from udcp_solvers.greedy_orders.lists import Lists, SumModel
 from udcp_solvers.numeric.arrays import Floats, Indices, Ints32, Probabilities
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.falling import falling_orders
@@ -37,7 +46,7 @@ class Problem(NamedTuple):
 
     cost: Growing
     lists: Lists
-    model: Model
+    model: SumModel
     M: float
     eps: float
 
@@ -61,9 +70,9 @@ class Candidates(NamedTuple):
     head: Indices  # (G,) the rank of the label that may come next, K if the list is used up
     following: Indices  # (K,) the next rank of the same list
     touched: Indices  # (G,) which categories of the list are touched, as bits
-    now: Indices  # (G,) the present class of the list
+    current_class: Indices  # (G,) the present class of the list
     above: Ints32  # (T, height, G) the ancestors of the list's labels
-    common: Ints32  # (G,) depth of the deepest common ancestor with the label taken last
+    common_depth: Ints32  # (G,) depth of the deepest common ancestor with the label taken last
     far: Floats  # (A, G+) the distance that is compared with the value of atom a
     extra: Floats  # (G+) what the list costs beyond what every list costs; infinite if it is used up
     inverse: Floats  # (G+) 1 / (max(1 - p, 0) + eps) of the head
@@ -88,17 +97,17 @@ def orders_by_steps(
 
 
 def _candidates_for(problem: Problem) -> Candidates:
-    cost, some = problem.cost, problem.lists.some
-    A, G = len(cost.kind), len(some)
+    cost, member = problem.cost, problem.lists.member
+    A, G = len(cost.kind), len(member)
     padded = -(-G // _LANES) * _LANES
     return Candidates(
         state=new_state(cost.code),
         head=np.empty(G, np.int64),
         following=np.empty(cost.number.shape[1], np.int64),
         touched=np.empty(G, np.int64),
-        now=np.empty(G, np.int64),
-        above=np.ascontiguousarray(cost.paths[:, :, some]),
-        common=np.empty(G, np.int32),
+        current_class=np.empty(G, np.int64),
+        above=np.ascontiguousarray(cost.paths[:, :, member]),
+        common_depth=np.empty(G, np.int32),
         far=np.zeros((A, padded)),
         extra=np.full(padded, np.inf),
         inverse=np.ones(padded),
@@ -121,21 +130,21 @@ def _begin(problem: Problem, ranks: Ranked, candidates: Candidates) -> None:
     """Start with the empty set: every list has its likeliest label as head."""
     cost, lists = problem.cost, problem.lists
     clear(cost.code, cost.data, candidates.state)
-    deal(lists.list_of, ranks.label, candidates.head, candidates.following)
+    assign_lists(lists.list_of, ranks.label, candidates.head, candidates.following)
     for a in range(len(cost.kind)):
         kind, metric, far = cost.kind[a], cost.metric[a], candidates.far[a]
-        for g in range(len(lists.some)):
-            y = lists.some[g]
+        for g in range(len(lists.member)):
+            y = lists.member[g]
             if kind == LARGER:
                 far[g] = cost.number[a, y]
             elif kind == DENSE:
-                far[g] = lists.away[metric, cost.point[metric, y], g]
+                far[g] = lists.distance[metric, cost.point[metric, y], g]
             else:
                 far[g] = 0.0
-    for g in range(len(lists.some)):
+    for g in range(len(lists.member)):
         candidates.touched[g] = 0
-        candidates.now[g] = lists.class_of[g, 0]
-        candidates.extra[g] = problem.model.extra[candidates.now[g]]
+        candidates.current_class[g] = lists.class_of[g, 0]
+        candidates.extra[g] = problem.model.extra[candidates.current_class[g]]
         candidates.inverse[g] = ranks.inverse[candidates.head[g]]
 
 
@@ -143,7 +152,7 @@ def _begin(problem: Problem, ranks: Ranked, candidates: Candidates) -> None:
 def _order(problem: Problem, ranks: Ranked, candidates: Candidates, wanted: int, floor: float, order: Indices) -> int:
     """Fill the order of one row; returns how many labels are placed."""
     common, list_of, label, p = problem.model.common, problem.lists.list_of, ranks.label, ranks.p
-    most = most_to_place(p, floor)
+    most = placed_limit(p, floor)
     spent, placed = 0.0, 0.0
     for count in range(len(order)):
         r = _pick(problem, ranks, candidates, problem.M - common[count + 1] - spent)
@@ -155,7 +164,7 @@ def _order(problem: Problem, ranks: Ranked, candidates: Candidates, wanted: int,
         spent += candidates.extra[list_of[y]]
         _take(problem, ranks, candidates, r)
         _touch(problem, candidates, y)
-        _reach(problem, candidates, y)
+        _update_distances(problem, candidates, y)
     return len(order)
 
 
@@ -166,10 +175,10 @@ def _order(problem: Problem, ranks: Ranked, candidates: Candidates, wanted: int,
 def _pick(problem: Problem, ranks: Ranked, candidates: Candidates, left: float) -> int:
     """The rank of the next label; `left` is M minus the cost common to all lists."""
     gain, inverse, weight = candidates.gain, candidates.inverse, problem.model.far_weight
-    _less(gain, candidates.extra, left)
+    _subtract_extra(gain, candidates.extra, left)
     for a in range(len(weight)):
         if weight[a] != 0.0:
-            _pay_far(gain, candidates.far[a], candidates.state[a], weight[a])
+            _subtract_distances(gain, candidates.far[a], candidates.state[a], weight[a])
     slack = problem.model.slack
     lower = _best_lower(gain.reshape(-1, _LANES), inverse.reshape(-1, _LANES), candidates.lanes, slack)
     # If no ratio is certainly above 0, all may be 0, and p decides.
@@ -178,13 +187,13 @@ def _pick(problem: Problem, ranks: Ranked, candidates: Candidates, left: float) 
 
 
 @jit
-def _less(gain: Floats, extra: Floats, left: float) -> None:
+def _subtract_extra(gain: Floats, extra: Floats, left: float) -> None:
     for g in range(len(gain)):
         gain[g] = left - extra[g]
 
 
 @jit
-def _pay_far(gain: Floats, far: Floats, value: float, weight: float) -> None:
+def _subtract_distances(gain: Floats, far: Floats, value: float, weight: float) -> None:
     for g in range(len(gain)):
         gain[g] -= weight * max(value, far[g])
 
@@ -230,7 +239,7 @@ def _best(problem: Problem, ranks: Ranked, candidates: Candidates, lower: float)
 @jit
 def _cost_alike(problem: Problem, candidates: Candidates, g: int, h: int) -> bool:
     """Whether L(S + y) is the same float for both lists: one class, and no distance tells them apart."""
-    if candidates.now[g] != candidates.now[h]:
+    if candidates.current_class[g] != candidates.current_class[h]:
         return False
     metric, far, state = problem.cost.metric, candidates.far, candidates.state
     for a in range(len(metric)):
@@ -242,15 +251,15 @@ def _cost_alike(problem: Problem, candidates: Candidates, g: int, h: int) -> boo
 @jit
 def _ratio(problem: Problem, ranks: Ranked, candidates: Candidates, g: int) -> float:
     """The greedy ratio of a list's head, to the bit, so that ties are decided correctly."""
-    _put_far(problem, candidates, g)
+    _load_distances(problem, candidates, g)
     cost, r = problem.cost, candidates.head[g]
     return ratio(cost.code, cost.data, candidates.state, ranks.label, ranks.denominator, r, problem.M)
 
 
 @jit
-def _put_far(problem: Problem, candidates: Candidates, g: int) -> None:
+def _load_distances(problem: Problem, candidates: Candidates, g: int) -> None:
     """Copy the distances of a list to the state of `incremental_cost`."""
-    at = far_at(problem.cost.code)
+    at = distance_offset(problem.cost.code)
     for a in range(len(problem.cost.kind)):
         candidates.state[at + a] = candidates.far[a, g]
 
@@ -263,7 +272,7 @@ def _take(problem: Problem, ranks: Ranked, candidates: Candidates, r: int) -> No
     """Add the label of rank r, the head of its list, to the set."""
     y = ranks.label[r]
     g = problem.lists.list_of[y]
-    _put_far(problem, candidates, g)
+    _load_distances(problem, candidates, g)
     push(problem.cost.code, problem.cost.data, candidates.state, y)
     following = candidates.following[r]
     candidates.head[g] = following
@@ -278,7 +287,7 @@ def _touch(problem: Problem, candidates: Candidates, y: int) -> None:
     """For each category that y is the first to touch, move its lists to their new classes."""
     lists, cost = problem.lists, problem.cost
     of_y = lists.list_of[y]
-    if not lists.unpaid[candidates.now[of_y]]:
+    if not lists.unpaid[candidates.current_class[of_y]]:
         return
     before = candidates.touched[of_y]
     first = cost.entries[y]
@@ -289,36 +298,36 @@ def _touch(problem: Problem, candidates: Candidates, y: int) -> None:
         for j in range(lists.category_start[category], lists.category_start[category + 1]):
             g = lists.category_list[j]
             candidates.touched[g] |= 1 << lists.category_bit[j]
-            candidates.now[g] = lists.class_of[g, candidates.touched[g]]
+            candidates.current_class[g] = lists.class_of[g, candidates.touched[g]]
             if candidates.extra[g] != np.inf:
-                candidates.extra[g] = problem.model.extra[candidates.now[g]]
+                candidates.extra[g] = problem.model.extra[candidates.current_class[g]]
 
 
 @jit
-def _reach(problem: Problem, candidates: Candidates, y: int) -> None:
+def _update_distances(problem: Problem, candidates: Candidates, y: int) -> None:
     """Update the distances of all lists to the set, which now contains y."""
     cost, lists = problem.cost, problem.lists
     for a in range(len(cost.kind)):
         metric = cost.metric[a]
         if cost.kind[a] == DENSE:
-            _reach_in_matrix(candidates.far[a], lists.away[metric, cost.point[metric, y]])
+            _update_by_matrix(candidates.far[a], lists.distance[metric, cost.point[metric, y]])
         elif cost.kind[a] == TREE:
-            _reach_in_tree(problem, candidates, a, lists.list_of[y])
+            _update_by_tree(problem, candidates, a, lists.list_of[y])
 
 
 @jit
-def _reach_in_matrix(far: Floats, row: Floats) -> None:
+def _update_by_matrix(far: Floats, row: Floats) -> None:
     for g in range(len(row)):
         far[g] = max(far[g], row[g])
 
 
 @jit
-def _reach_in_tree(problem: Problem, candidates: Candidates, a: int, of_y: int) -> None:
+def _update_by_tree(problem: Problem, candidates: Candidates, a: int, of_y: int) -> None:
     """Update tree distances. Two labels share 1 + d ancestors if their deepest common ancestor has depth d (the root:
     0)."""
     tree = problem.cost.metric[a]
-    far, common, above = candidates.far[a], candidates.common, candidates.above[tree]
-    depth, edge, some = problem.cost.depth[tree], problem.cost.edge[tree], problem.lists.some
+    far, common, above = candidates.far[a], candidates.common_depth, candidates.above[tree]
+    depth, edge, member = problem.cost.depth[tree], problem.cost.edge[tree], problem.lists.member
     common[:] = -1
     for level in above:
         node = level[of_y]
@@ -327,4 +336,4 @@ def _reach_in_tree(problem: Problem, candidates: Candidates, a: int, of_y: int) 
         for g in range(len(common)):
             common[g] += 1 if level[g] == node else 0
     for g in range(len(common)):
-        far[g] = max(far[g], edge * (depth[some[g]] + depth[some[of_y]] - 2 * common[g]))
+        far[g] = max(far[g], edge * (depth[member[g]] + depth[member[of_y]] - 2 * common[g]))

@@ -39,9 +39,9 @@ Records: TypeAlias = Any
 Record: TypeAlias = Any
 
 
-def records(many: int, fields: np.dtype[Any]) -> Records:
-    """An array of `many` records, all zero."""
-    return np.zeros(many, dtype=_record_of(fields)).view(np.recarray)
+def records(count: int, fields: np.dtype[Any]) -> Records:
+    """An array of `count` records, all zero."""
+    return np.zeros(count, dtype=_record_of(fields)).view(np.recarray)
 
 
 @cache

@@ -73,11 +73,11 @@ class Kernel:
     numba's own succeed, all kernels are compiled by numba's own from then on.
     """
 
-    _every: ClassVar[list[Kernel]] = []
+    _all_kernels: ClassVar[list[Kernel]] = []
     _plain: ClassVar[bool] = False
 
     def __init__(self, function: Callable[..., Any], fastmath: Iterable[str] = (), counted: bool = True) -> None:
-        self._every.append(self)
+        self._all_kernels.append(self)
         self.function, self._name = function, function.__qualname__
         self._settings = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath)}
         self._counted = counted
@@ -98,9 +98,9 @@ class Kernel:
         function.__qualname__ = f"{self._name}-{_fingerprint(function.__module__)}{how}"
         njit: Any = numba.njit  # untyped before numba 0.66
         # A closure is part of the kernel that calls it, and numba would cache it under changing names.
-        kept = function.__closure__ is None
+        cached = function.__closure__ is None
         try:
-            return njit(cache=kept, **settings)(function)
+            return njit(cache=cached, **settings)(function)
         except RuntimeError:  # no writable cache folder
             return njit(**settings)(function)
 
@@ -145,7 +145,7 @@ class Kernel:
     def compile_anew(cls, *, plain: bool) -> None:
         """Recompile every kernel at its next call: by numba's own compiler if `plain`, else by ours."""
         cls._plain = plain
-        for kernel in cls._every:
+        for kernel in cls._all_kernels:
             kernel.__dict__.pop("dispatcher", None)
             kernel.__dict__.pop("_part", None)
 
@@ -179,7 +179,7 @@ def over_rows(kernel: Callable[..., None], n: int, K: int, *arguments: object) -
 
     settings: Any = numba.config
     cores = int(settings.NUMBA_NUM_THREADS)
-    given = [_of_one_type(argument) for argument in arguments]
+    given = [_writable_vector(argument) for argument in arguments]
     of_row = _by_row(tuple(given), n)
 
     def work(start: int, stop: int) -> None:
@@ -207,7 +207,7 @@ def _by_row(argument: Any, n: int) -> Callable[[int], Any] | None:
     return lambda i: make([field if of_row is None else of_row(i) for field, of_row in fields])
 
 
-def _of_one_type(argument: object) -> object:
+def _writable_vector(argument: object) -> object:
     """A writable copy of a read-only vector, such as one threshold for all rows; any other argument as it is. To numba,
     read-only arrays are a type of their own, for which it would compile the kernel again; a matrix is not worth a
     copy."""

@@ -20,7 +20,7 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering, NopythonRewrites, NopythonTypeInference
 from numba.core.untyped_passes import InlineClosureLikes
 
-from udcp_solvers.numeric.remembered import remembered_calls
+from udcp_solvers.numeric.remembered import cached_calls
 
 # numba is only partly typed; its untyped members are used through these.
 _dynfunc: Any = import_module("numba._dynfunc")
@@ -44,7 +44,7 @@ class _Inference(NopythonTypeInference):
 
     def run_pass(self, state: Any) -> bool:
         inferring: Any = super()
-        with remembered_calls():
+        with cached_calls():
             return bool(inferring.run_pass(state))
 
 
@@ -54,7 +54,7 @@ class _Lowering(NativeLowering):
 
     def run_pass(self, state: Any) -> bool:
         lowering: Any = super()
-        with remembered_calls():
+        with cached_calls():
             return bool(lowering.run_pass(state))
 
 
@@ -95,12 +95,14 @@ class _PartLowering(_Lowering):
 class KernelCompiler(CompilerBase):
     """numba's compiler with cached look-ups, without the passes that no kernel needs."""
 
-    own: ClassVar[dict[Any, Any]] = {NativeLowering: _Lowering, NopythonTypeInference: _Inference}
+    replaced: ClassVar[dict[Any, Any]] = {NativeLowering: _Lowering, NopythonTypeInference: _Inference}
 
     def define_pipelines(self) -> list[Any]:
         passes = _default_passes.define_nopython_pipeline(self.state)
-        idle = (InlineClosureLikes, NopythonRewrites)
-        passes.passes = [(self.own.get(step, step), said) for step, said in passes.passes if step not in idle]
+        unneeded = (InlineClosureLikes, NopythonRewrites)
+        passes.passes = [
+            (self.replaced.get(step, step), description) for step, description in passes.passes if step not in unneeded
+        ]
         passes.finalize()
         return [passes]
 
@@ -108,4 +110,4 @@ class KernelCompiler(CompilerBase):
 class PartCompiler(KernelCompiler):
     """The compiler of parts: `KernelCompiler` with its own inference and lowering."""
 
-    own: ClassVar[dict[Any, Any]] = {NativeLowering: _PartLowering, NopythonTypeInference: _PartInference}
+    replaced: ClassVar[dict[Any, Any]] = {NativeLowering: _PartLowering, NopythonTypeInference: _PartInference}

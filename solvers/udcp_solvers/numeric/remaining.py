@@ -206,8 +206,8 @@ def _restart(row: Row, share: float, order: Indices, last: int, tau: float, tota
     while k > 0:
         rest = rests[k]
         before = with_label(total, np.float64(row[order[k - 1]]), share, low, high)
-        alone = rest == 0.0 or min(before, most) - rest > (K + 4) * (2.0**-52 * before + 5e-324)
-        if alone and mass_score(rest, k + 1, share) <= tau:
+        unaffected = rest == 0.0 or min(before, most) - rest > (K + 4) * (2.0**-52 * before + 5e-324)
+        if unaffected and mass_score(rest, k + 1, share) <= tau:
             return k
         k -= 1
         rests[k] = before

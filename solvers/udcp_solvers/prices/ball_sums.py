@@ -27,7 +27,7 @@ NEAR_CATEGORY = 1e-12
 NEAR_LABEL = 1e-15
 
 CORE = np.dtype([("pair", "i8"), ("step", "i8"), ("above", "f8")], align=True)
-STEP = np.dtype([("more", "i8"), ("less", "i8"), ("door", "f8")], align=True)
+STEP = np.dtype([("more", "i8"), ("less", "i8"), ("weight", "f8")], align=True)
 SUM = np.dtype([
     ("mass", "f8"), ("mass_low", "f8"),
     ("value", "f8"), ("pays", "i8"),
@@ -41,7 +41,7 @@ class Pairs(NamedTuple):
 
     `weight` is that of each node's category; `costs`, by place, includes the weight of a label's own category. Ball b
     starts as pair `cores[b].pair` and goes up its steps, from `step` on: each adds pair `more` without pair `less` (-1
-    for none), in a category of weight `door`. `above` is the weight of the categories around all of this.
+    for none), in a category of this `weight`. `above` is the weight of the categories around all of this.
     """
 
     first: Ints
@@ -78,9 +78,9 @@ def pairs_of(tree: Tree, costs: Floats, weight: Floats) -> Pairs:
     cores = records(len(tree.balls), CORE)
     steps: list[tuple[int, int, float]] = []
     for core, ball in zip(cores, tree.balls, strict=True):
-        v, left = int(ball.centre), int(ball.radius) - 1 + int(ball.middle)
+        v, left = int(ball.centre), int(ball.radius) - 1 + int(ball.on_edge)
         core.pair, core.step = pair(v, int(ball.radius)), len(steps)
-        for step in range(ball.climbs):
+        for step in range(ball.climb_count):
             steps.append((pair(parent[v], left - step), pair(v, left - step - 1), weight[parent[v]]))
             v = parent[v]
         core.above = above[v]
@@ -121,7 +121,7 @@ def mass_outside(b: int, tree: Tree, pairs: Pairs, sums: Records) -> Double:
     all_of, core = sums[-1], pairs.cores[b]
     inside = sums[core.pair]
     high, low = minus(all_of.mass, all_of.mass_low, inside.mass, inside.mass_low)
-    for j in range(core.step, core.step + tree.balls[b].climbs):
+    for j in range(core.step, core.step + tree.balls[b].climb_count):
         step = pairs.steps[j]
         if step.more >= 0:
             more = sums[step.more]
@@ -175,7 +175,7 @@ def value_of(b: int, mu: float, gains: float, tree: Tree, pairs: Pairs, sums: Re
     core = pairs.cores[b]
     part = sums[core.pair]
     mass, value, many = part.mass, part.value, part.pays
-    for j in range(core.step, core.step + tree.balls[b].climbs):
+    for j in range(core.step, core.step + tree.balls[b].climb_count):
         step = pairs.steps[j]
         if step.more >= 0:
             more = sums[step.more]
@@ -187,6 +187,6 @@ def value_of(b: int, mu: float, gains: float, tree: Tree, pairs: Pairs, sums: Re
             mass -= less.mass
             value -= less.value
             many -= less.pays
-        value, many = _entered(mu * mass, step.door, value, many, gains)
+        value, many = _entered(mu * mass, step.weight, value, many, gains)
     value, many = _entered(mu * mass, core.above, value, many, gains)
     return value, many > 0

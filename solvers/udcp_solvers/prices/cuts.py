@@ -57,7 +57,7 @@ class State(NamedTuple):
     seen: Masks
 
 
-class Traced(NamedTuple):
+class RowTrace(NamedTuple):
     """The trace of one row: p, scores, and an order of the labels; a set is all labels before its entry in `ends`."""
 
     p: Floats
@@ -122,7 +122,7 @@ def _scores(start: int, stop: int, P: Probabilities, parts: Parts, out: Floats) 
         sum_node=np.empty(G, np.int64),
         seen=np.empty(C, np.bool_),
     )
-    row = Traced(np.empty(K), np.empty(K), np.empty(K, np.int64), np.empty(K + 3, np.int64), parts, state, graph)
+    row = RowTrace(np.empty(K), np.empty(K), np.empty(K, np.int64), np.empty(K + 3, np.int64), parts, state, graph)
     slots = np.arange(K + 3)
     for n in range(start, stop):
         many = K - K  # not a literal, for whose type all callees would be compiled again
@@ -142,7 +142,7 @@ def _scores(start: int, stop: int, P: Probabilities, parts: Parts, out: Floats) 
 
 
 @jit
-def _meeting(row: Traced, a: int, b: int) -> Slope:
+def _meeting(row: RowTrace, a: int, b: int) -> Slope:
     """The cost of the labels between two sets on top of what has been bought, and their mass."""
     p, parts, state = row.p, row.parts, row.state
     K = len(p)
@@ -169,13 +169,13 @@ def _meeting(row: Traced, a: int, b: int) -> Slope:
 
 
 @jit
-def _search(row: Traced, a: int, b: int, new: int, slope: Slope) -> int:
+def _search(row: RowTrace, a: int, b: int, new: int, slope: Slope) -> int:
     row.ends[new] = _divide(row, price_of(slope), True, row.ends[a], row.ends[b])
     return BELOW if is_below(_meeting(row, a, new), slope) else NEIGHBOURS
 
 
 @jit
-def _enter(row: Traced, a: int, b: int, slope: Slope) -> None:
+def _enter(row: RowTrace, a: int, b: int, slope: Slope) -> None:
     row.ends[b] = _buy(row, price_of(slope), row.ends[a], row.ends[b])
 
 
@@ -183,7 +183,7 @@ _trace = jit(tracer(_meeting, _search, _enter))
 
 
 @jit
-def _divide(row: Traced, mu: float, largest: bool, low: int, high: int) -> int:
+def _divide(row: RowTrace, mu: float, largest: bool, low: int, high: int) -> int:
     """Move the labels of the run low .. high - 1 that are bought at price mu to its front; returns where they end.
 
     Of several best sets, the largest or the smallest.
@@ -245,7 +245,7 @@ def _count(element: int, node: int, parts: Parts, state: State, graph: Graph) ->
 
 
 @jit
-def _buy(row: Traced, price: float, low: int, high: int) -> int:
+def _buy(row: RowTrace, price: float, low: int, high: int) -> int:
     """Buy the labels of a run; returns where the bought labels end. Labels without mass are moved to the end, and only
     those that are a gain are bought: at a tie, fewer labels."""
     order, middle = row.order, high
@@ -262,7 +262,7 @@ def _buy(row: Traced, price: float, low: int, high: int) -> int:
 
 
 @jit
-def _pay(row: Traced, price: float, low: int, high: int) -> None:
+def _pay(row: RowTrace, price: float, low: int, high: int) -> None:
     score, parts, state = row.score, row.parts, row.state
     K = len(score)
     for i in range(low, high):

@@ -101,7 +101,7 @@ class Forest:
         )
 
 
-class Forests(NamedTuple):
+class ForestArrays(NamedTuple):
     """The arrays of a forest; costs (r, K) and weights (r, C) have one row if all rows share them."""
 
     labels: Ints
@@ -112,8 +112,8 @@ class Forests(NamedTuple):
     last: Ints
 
 
-class Priced(NamedTuple):
-    """A forest for one row: costs, p and prices of labels, by place; weights and doors (entry prices) of categories."""
+class PricedForest(NamedTuple):
+    """A forest for one row: costs, p and prices of labels, by place; weights and entry prices of categories."""
 
     costs: Floats
     weight: Floats
@@ -122,11 +122,11 @@ class Priced(NamedTuple):
     last: Ints
     p: Floats
     price: Floats
-    door: Floats
+    entry_price: Floats
 
 
-# p, prices and doors of a row.
-Room = tuple[Floats, Floats, Floats]
+# p, prices and entry prices of a row.
+RowArrays = tuple[Floats, Floats, Floats]
 
 
 class LaminarPrices:
@@ -173,9 +173,9 @@ class LaminarPrices:
         over_rows(block, n, K)
 
 
-def _arrays(forest: Forest) -> Forests:
+def _arrays(forest: Forest) -> ForestArrays:
     costs, weight = (np.ascontiguousarray(with_rows(x)) for x in (forest.costs, forest.weight))
-    return Forests(forest.labels, costs, weight, forest.low, forest.high, forest.last)
+    return ForestArrays(forest.labels, costs, weight, forest.low, forest.high, forest.last)
 
 
 @jit
@@ -188,23 +188,23 @@ def own_price(cost: float, p: float) -> float:
 
 
 @jit
-def _at(n: int, of: Forests, room: Room) -> Priced:
+def _forest_of_row(n: int, of: ForestArrays, arrays: RowArrays) -> PricedForest:
     costs, weight = of.costs[n % len(of.costs)], of.weight[n % len(of.weight)]
-    return Priced(costs, weight, of.low, of.high, of.last, room[0], room[1], room[2])
+    return PricedForest(costs, weight, of.low, of.high, of.last, arrays[0], arrays[1], arrays[2])
 
 
 @jit
-def _gather(row: Row, labels: Ints, start: int, stop: int, at: Priced) -> None:
+def _load_row(row: Row, labels: Ints, start: int, stop: int, at: PricedForest) -> None:
     for i in range(start, stop):
         at.p[i] = row[labels[i]]
         at.price[i] = own_price(at.costs[i], at.p[i])
 
 
 @jit
-def _entry(c: int, at: Priced) -> float:
-    """The entry price of category c, given the prices of its labels and the doors of the categories within it."""
+def _entry_price(c: int, at: PricedForest) -> float:
+    """The entry price of category c, given the prices of its labels and of entering the categories within it."""
     mu = np.inf
-    weight, door, low, high = at.weight, at.door, at.low[c], at.high[c]
+    weight, entry_price, low, high = at.weight, at.entry_price, at.low[c], at.high[c]
     costs, p, price = at.costs[low:high], at.p[low:high], at.price[low:high]
     while True:
         # What pays at less than mu, and what pays at mu itself.
@@ -218,9 +218,9 @@ def _entry(c: int, at: Priced) -> float:
             more += costs[i] if equal else 0.0
             more_mass += p[i] if equal else 0.0
         for d in range(c + 1, at.last[c]):
-            if door[d] < mu:
+            if entry_price[d] < mu:
                 cost += weight[d]
-            elif door[d] == mu:
+            elif entry_price[d] == mu:
                 more += weight[d]
         if cost < 0.0:
             return 0.0
@@ -235,24 +235,24 @@ def _entry(c: int, at: Priced) -> float:
 
 
 @jit
-def tree_prices(first: int, stop: int, at: Priced) -> None:
+def tree_prices(first: int, stop: int, at: PricedForest) -> None:
     """Raise the prices of the labels in categories first .. stop - 1 (whole trees) to the entry prices around them."""
-    price, door = at.price, at.door
+    price, entry_price = at.price, at.entry_price
     for c in range(stop - 1, first - 1, -1):
-        mu = _entry(c, at)
-        door[c] = mu
+        mu = _entry_price(c, at)
+        entry_price[c] = mu
         for i in range(at.low[c], at.high[c]):
             price[i] = max(price[i], mu)
         for d in range(c + 1, at.last[c]):
-            door[d] = max(door[d], mu)
+            entry_price[d] = max(entry_price[d], mu)
 
 
 @jit
-def _scores(start: int, stop: int, P: Probabilities, of: Forests, room: Room, out: Floats) -> None:
+def _scores(start: int, stop: int, P: Probabilities, of: ForestArrays, arrays: RowArrays, out: Floats) -> None:
     K, C = P.shape[1], of.weight.shape[1]
     for n in range(start, stop):
-        at = _at(n, of, room)
-        _gather(P[n], of.labels, 0, K, at)
+        at = _forest_of_row(n, of, arrays)
+        _load_row(P[n], of.labels, 0, K, at)
         tree_prices(0, C, at)
         for i in range(K):
             out[n, of.labels[i]] = at.price[i]
@@ -260,43 +260,45 @@ def _scores(start: int, stop: int, P: Probabilities, of: Forests, room: Room, ou
 
 @jit
 def _score_of(
-    start: int, stop: int, P: Probabilities, of: Forests, room: Room, position: Ints, top: Ints, out: Floats
+    start: int, stop: int, P: Probabilities, of: ForestArrays, arrays: RowArrays, position: Ints, top: Ints, out: Floats
 ) -> None:
     for n in range(start, stop):
-        at = _at(n, of, room)
+        at = _forest_of_row(n, of, arrays)
         i, c = position[n], top[n]
         if c < 0:
-            _gather(P[n], of.labels, i, i + 1, at)
+            _load_row(P[n], of.labels, i, i + 1, at)
         else:
-            _gather(P[n], of.labels, of.low[c], of.high[c], at)
+            _load_row(P[n], of.labels, of.low[c], of.high[c], at)
             tree_prices(c, of.last[c], at)
         out[n] = at.price[i]
 
 
 @jit
-def _sets(start: int, stop: int, P: Probabilities, of: Forests, room: Room, tau: Floats, out: Masks) -> None:
+def _sets(
+    start: int, stop: int, P: Probabilities, of: ForestArrays, arrays: RowArrays, tau: Floats, out: Masks
+) -> None:
     """The sets at tau; if it is in doubt whether a category is entered, all prices of the row are computed."""
     K, C = P.shape[1], of.weight.shape[1]
     for n in range(start, stop):
-        at, mu = _at(n, of, room), tau[n]
-        _gather(P[n], of.labels, 0, K, at)
+        at, mu = _forest_of_row(n, of, arrays), tau[n]
+        _load_row(P[n], of.labels, 0, K, at)
         sure = True
         for c in range(C - 1, -1, -1):
-            if not _decide(c, mu, at):
+            if not _decide_category(c, mu, at):
                 sure = False
                 break
         if not sure:
-            _gather(P[n], of.labels, 0, K, at)
+            _load_row(P[n], of.labels, 0, K, at)
             tree_prices(0, C, at)
         for i in range(K):
             out[n, of.labels[i]] = at.price[i] <= mu
 
 
 @jit
-def _decide(c: int, mu: float, at: Priced) -> bool:
+def _decide_category(c: int, mu: float, at: PricedForest) -> bool:
     """Decide whether category c is entered at mu: if what pays inside it is worth more than it costs. If not, nothing
     in it is bought. False if this is too close to call."""
-    costs, p, price, weight, door = at.costs, at.p, at.price, at.weight, at.door
+    costs, p, price, weight, entry_price = at.costs, at.p, at.price, at.weight, at.entry_price
     cost, gain = weight[c], 0.0
     size = abs(cost)
     for i in range(at.low[c], at.high[c]):
@@ -305,7 +307,7 @@ def _decide(c: int, mu: float, at: Priced) -> bool:
             size += abs(costs[i])
             gain += mu * p[i]
     for d in range(c + 1, at.last[c]):
-        if door[d] <= mu:
+        if entry_price[d] <= mu:
             cost += weight[d]
             size += weight[d]
     if not abs(cost - gain) > 1e-12 * (size + gain):
@@ -315,6 +317,6 @@ def _decide(c: int, mu: float, at: Priced) -> bool:
         for i in range(at.low[c], at.high[c]):
             price[i] = np.inf
         for d in range(c + 1, at.last[c]):
-            door[d] = np.inf
-    door[c] = 0.0 if inside else np.inf
+            entry_price[d] = np.inf
+    entry_price[c] = 0.0 if inside else np.inf
     return True

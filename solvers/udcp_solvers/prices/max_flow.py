@@ -16,9 +16,9 @@ from udcp_solvers.numeric.filling import put
 
 
 class Graph(NamedTuple):
-    """`many`: the numbers of nodes and of arcs, both directions; `first` to `queue` are by node, the rest by arc."""
+    """`counts`: the numbers of nodes and of arcs, both directions; `first` to `queue` are by node, the rest by arc."""
 
-    many: Ints
+    counts: Ints
     first: Ints
     level: Ints
     at: Ints
@@ -32,7 +32,7 @@ class Graph(NamedTuple):
 def graph_of(nodes: int, arcs: int) -> Graph:
     """Arrays for a graph of at most this size; an arc and its reverse count as one of `arcs`."""
     return Graph(
-        many=np.zeros(2, np.int64),
+        counts=np.zeros(2, np.int64),
         first=np.empty(nodes, np.int64),
         level=np.empty(nodes, np.int64),
         at=np.empty(nodes, np.int64),
@@ -46,35 +46,35 @@ def graph_of(nodes: int, arcs: int) -> Graph:
 @jit
 def clear(graph: Graph) -> None:
     """Remove all nodes but the source and the sink, and all arcs."""
-    graph.many[0] = 2
-    graph.many[1] = 0
+    graph.counts[0] = 2
+    graph.counts[1] = 0
     graph.first[0] = -1
     graph.first[1] = -1
 
 
 @jit
 def add_node(graph: Graph) -> int:
-    node = graph.many[0]
+    node = graph.counts[0]
     graph.first[node] = -1
-    graph.many[0] = node + 1
+    graph.counts[0] = node + 1
     return int(node)
 
 
 @jit
 def add_arc(graph: Graph, a: int, b: int, capacity: float) -> None:
-    e = graph.many[1]
+    e = graph.counts[1]
     graph.to[e], graph.capacity[e] = b, capacity
     graph.next[e], graph.first[a] = graph.first[a], e
     graph.to[e + 1], graph.capacity[e + 1] = a, 0.0
     graph.next[e + 1], graph.first[b] = graph.first[b], e + 1
-    graph.many[1] = e + 2
+    graph.counts[1] = e + 2
 
 
 @jit
 def saturate(graph: Graph) -> None:
     """Send as much flow as possible; afterwards `level` is -1 exactly on the largest source side of a minimum cut."""
     while _levels(graph):
-        put(graph.at[: graph.many[0]], graph.first)
+        put(graph.at[: graph.counts[0]], graph.first)
         while _augment(graph):
             pass
 
@@ -83,7 +83,7 @@ def saturate(graph: Graph) -> None:
 def mark_smallest(graph: Graph) -> None:
     """After `saturate`: set `level` to -1 on the smallest source side of a minimum cut, else to 0."""
     level, queue = graph.level, graph.queue
-    level[: graph.many[0]] = 0
+    level[: graph.counts[0]] = 0
     level[0] = -1
     queue[0] = 0
     head, tail = 0, 1
@@ -104,7 +104,7 @@ def _levels(graph: Graph) -> bool:
     """Compute distances to the sink over arcs with capacity, -1 if it cannot be reached; returns whether the source
     can."""
     level, queue = graph.level, graph.queue
-    level[: graph.many[0]] = -1
+    level[: graph.counts[0]] = -1
     level[1] = 0
     queue[0] = 1
     head, tail = 0, 1

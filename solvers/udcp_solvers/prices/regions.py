@@ -22,8 +22,8 @@ from udcp_solvers.numeric.compiled import jit
 
 NODE = np.dtype([("parent", "i8"), ("depth", "i8"), ("below", "i8"), ("near", "i8"), ("leaves", "i8")], align=True)
 BALL = np.dtype([
-    ("centre", "i8"), ("radius", "i8"), ("middle", "i8"),
-    ("climbs", "i8"), ("many", "i8"), ("diameter", "i8"), ("whole", "?"),
+    ("centre", "i8"), ("radius", "i8"), ("on_edge", "i8"),
+    ("climb_count", "i8"), ("label_count", "i8"), ("diameter", "i8"), ("whole", "?"),
 ], align=True)  # fmt: skip
 
 
@@ -34,9 +34,9 @@ class Tree(NamedTuple):
     is `near` edges away. Its own labels are `labels[nodes[i].leaves : nodes[i + 1].leaves]`, so the labels of a subtree
     are consecutive. Elsewhere, labels are known by their place in this order.
 
-    If `middle` is 0, a ball reaches `radius` edges from node `centre`; if it is 1, from the nearer end of the edge
-    above the centre. Labels that are not below the centre lie below one of its first `climbs` ancestors. A ball is
-    `whole` if it has all labels below the centre, and no others. `diameter` is in edges, `many` the number of labels.
+    If `on_edge` is 0, a ball reaches `radius` edges from node `centre`; if it is 1, from the nearer end of the edge
+    above the centre. Labels that are not below the centre lie below one of its first `climb_count` ancestors. A ball is
+    `whole` if it has all labels below the centre, and no others; it has `label_count` labels. `diameter` is in edges.
     Balls of a single label are not listed.
     """
 
@@ -66,20 +66,20 @@ def tree_of(metric: TreeMetric) -> Tree:
     within = _within_reach(tree, np.ones(len(leaf)))
     nodes.near[:-1] = (within > 0).argmax(axis=1)
     balls = tree.balls
-    balls.many, balls.climbs = _climb(tree, within)
-    balls.whole = (balls.climbs == 0) & (balls.many == within[balls.centre, -1])
+    balls.label_count, balls.climb_count = _climb(tree, within)
+    balls.whole = (balls.climb_count == 0) & (balls.label_count == within[balls.centre, -1])
     return tree
 
 
 def _balls(number: Ints, listed: Balls) -> Records:
     """All balls of more than one label, by rising diameter."""
-    centre, radius, middle, diameter = (
+    centre, radius, on_edge, diameter = (
         x[listed.diameters > 0] for x in (number[listed.node], listed.reach, listed.on_edge, listed.diameters)
     )
     order = np.lexsort((-centre, diameter))
     balls = records(len(order), BALL)
     balls.centre, balls.radius = centre[order], radius[order]
-    balls.middle, balls.diameter = middle[order], diameter[order]
+    balls.on_edge, balls.diameter = on_edge[order], diameter[order]
     return balls
 
 
@@ -101,17 +101,17 @@ def _within_reach(tree: Tree, weight: Floats) -> Floats:
 def _climb(tree: Tree, within: Floats) -> tuple[Floats, Ints]:
     """The weight of each ball, and how many ancestors to climb from its centre to reach all its labels."""
     nodes, balls = tree.nodes[:-1], tree.balls
-    total, climbs = within[balls.centre, balls.radius], np.zeros(len(balls), dtype=np.int64)
-    v, left = balls.centre.copy(), balls.radius - 1 + balls.middle
+    total, climb_count = within[balls.centre, balls.radius], np.zeros(len(balls), dtype=np.int64)
+    v, left = balls.centre.copy(), balls.radius - 1 + balls.on_edge
     for step in range(int(nodes.depth.max())):
         climbing = (left > 0) & (v < len(nodes) - 1)
         child = v[climbing]
         v[climbing] = nodes.parent[child]
         more = within[v[climbing], left[climbing]] - within[child, left[climbing] - 1]
         total[climbing] += more
-        climbs[np.flatnonzero(climbing)[more > 0]] = step + 1
+        climb_count[np.flatnonzero(climbing)[more > 0]] = step + 1
         left = left - 1
-    return total, climbs
+    return total, climb_count
 
 
 @jit
@@ -123,25 +123,25 @@ def runs_of(b: int, tree: Tree, runs: Ints) -> int:
     if ball.whole:
         runs[0, 0], runs[0, 1] = tree.nodes[node.below].leaves, tree.nodes[v + 1].leaves
         return 1
-    many = _within(v, node.below, node.depth + ball.radius, tree, runs, 0)
-    left = ball.radius - 1 + ball.middle
-    for step in range(ball.climbs):
-        many = _beside(v, left - step, tree, runs, many)
+    count = _append_within(v, node.below, node.depth + ball.radius, tree, runs, 0)
+    left = ball.radius - 1 + ball.on_edge
+    for step in range(ball.climb_count):
+        count = _append_beside(v, left - step, tree, runs, count)
         v = tree.nodes[v].parent
-    return many
+    return count
 
 
 @jit
-def _beside(v: int, radius: int, tree: Tree, runs: Ints, many: int) -> int:
+def _append_beside(v: int, radius: int, tree: Tree, runs: Ints, count: int) -> int:
     """Append the labels below the parent of v, but not below v, that are at most `radius` edges from the parent."""
     above = tree.nodes[v].parent
     deepest = tree.nodes[above].depth + radius
-    many = _within(above, v + 1, deepest, tree, runs, many)
-    return _within(tree.nodes[v].below - 1, tree.nodes[above].below, deepest, tree, runs, many)
+    count = _append_within(above, v + 1, deepest, tree, runs, count)
+    return _append_within(tree.nodes[v].below - 1, tree.nodes[above].below, deepest, tree, runs, count)
 
 
 @jit
-def _within(start: int, stop: int, deepest: int, tree: Tree, runs: Ints, many: int) -> int:
+def _append_within(start: int, stop: int, deepest: int, tree: Tree, runs: Ints, count: int) -> int:
     """Append the labels of the nodes start, start - 1, ..., stop whose depth is at most `deepest`."""
     v = start
     while v >= stop:
@@ -150,10 +150,10 @@ def _within(start: int, stop: int, deepest: int, tree: Tree, runs: Ints, many: i
             v = node.below - 1
             continue
         low, high = node.leaves, tree.nodes[v + 1].leaves
-        if many > 0 and runs[many - 1, 0] == high:
-            runs[many - 1, 0] = low
+        if count > 0 and runs[count - 1, 0] == high:
+            runs[count - 1, 0] = low
         elif low < high:
-            runs[many, 0], runs[many, 1] = low, high
-            many += 1
+            runs[count, 0], runs[count, 1] = low, high
+            count += 1
         v -= 1
-    return many
+    return count

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 # Values closer than this, relatively, are compared exactly.
 _NEAR = 1e-12
 # The most sets that are held.
-_HELD = 65
+_MAX_HELD = 65
 # The order at a price is sorted by insertion from that at the last price, with at most this many moves per label.
 _MOVES = 16
 
@@ -48,7 +48,7 @@ _MOVES = 16
 SET = np.dtype([("size", "i8"), ("cost", "f8"), ("cost_low", "f8"), ("rem", "f8"), ("rem_low", "f8")], align=True)
 
 
-class Traced(NamedTuple):
+class RowTrace(NamedTuple):
     """The trace of one row: its p and scores; f and the label costs of the loss; the sets that were best at a price,
     with size, cost, mass left out (high + low) and labels. `order` has the labels in their order at the last price."""
 
@@ -127,24 +127,24 @@ def _walk(order: Ints, f: Floats, rem: Floats, low: Floats, corner: Ints, score:
 def _block(start: int, stop: int, P: Floats, f: Floats, costs: Floats, out: Floats) -> None:
     """Score a block of rows, with its own arrays."""
     K = P.shape[1]
-    chosen = np.empty((_HELD, K), dtype=np.bool_)
-    row = Traced(np.empty(K), f, costs, records(_HELD, SET), chosen, np.arange(K), np.empty(K))
-    _rows(start, stop, P, row, np.arange(_HELD), out)
+    chosen = np.empty((_MAX_HELD, K), dtype=np.bool_)
+    row = RowTrace(np.empty(K), f, costs, records(_MAX_HELD, SET), chosen, np.arange(K), np.empty(K))
+    _rows(start, stop, P, row, np.arange(_MAX_HELD), out)
 
 
 @jit
-def _meeting(row: Traced, a: int, b: int) -> Slope:
+def _meeting(row: RowTrace, a: int, b: int) -> Slope:
     return slope_of_sets(row.sets[a], row.sets[b])
 
 
 @jit
-def _search(row: Traced, a: int, b: int, new: int, slope: Slope) -> int:
+def _search(row: RowTrace, a: int, b: int, new: int, slope: Slope) -> int:
     _best(row, new, slope)
     return BELOW if is_below(_meeting(row, a, new), slope) else NEIGHBOURS
 
 
 @jit
-def _enter(row: Traced, a: int, b: int, slope: Slope) -> None:
+def _enter(row: RowTrace, a: int, b: int, slope: Slope) -> None:
     price = price_of(slope)
     for y in range(len(row.score)):
         if row.chosen[b, y]:
@@ -155,7 +155,7 @@ _trace = jit(tracer(_meeting, _search, _enter))
 
 
 @jit
-def _rows(start: int, stop: int, P: Floats, row: Traced, slots: Ints, out: Floats) -> None:
+def _rows(start: int, stop: int, P: Floats, row: RowTrace, slots: Ints, out: Floats) -> None:
     K = len(row.p)
     for n in range(start, stop):
         for y in range(K):
@@ -170,7 +170,7 @@ def _rows(start: int, stop: int, P: Floats, row: Traced, slots: Ints, out: Float
 
 
 @jit
-def _best(row: Traced, v: int, slope: Slope) -> None:
+def _best(row: RowTrace, v: int, slope: Slope) -> None:
     """Make set v the best set at a price."""
     p, f, costs, order = row.p, row.f, row.costs, row.order
     step, _, gain, _ = slope

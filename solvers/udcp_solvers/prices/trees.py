@@ -35,18 +35,18 @@ from udcp_solvers.prices.hull import (
     slope_of_sets,
     tracer,
 )
-from udcp_solvers.prices.laminar import Forest, Priced, own_price, tree_prices
+from udcp_solvers.prices.laminar import Forest, PricedForest, own_price, tree_prices
 from udcp_solvers.prices.region_choice import (
-    Areas,
+    HeldSets,
+    RegionModel,
     Scratch,
-    Vertices,
     best_set,
-    list_first,
-    load,
-    open_region,
+    held_sets_for,
+    list_regions,
+    list_runs,
+    load_row,
     revalue,
     scratch_for,
-    vertices_for,
 )
 from udcp_solvers.prices.regions import Tree, tree_of
 
@@ -55,13 +55,13 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
 # The most sets that are held; at least 4: the left end, the right end, the nearest that waits, and one in between.
-_HELD = 25
+_MAX_HELD = 25
 # A region is dropped if its chord is above the lines by more than this part of their value.
 _ABOVE = 1e-9
 
 
-class Wanted(NamedTuple):
-    """By row: scores above `limit`, or above that of label `only` (-1 for none), are not wanted. Of `scores`,
+class TraceRequest(NamedTuple):
+    """By row: scores above `limit`, or above that of label `only` (-1 for none), are not needed. Of `scores`,
     `score_of` and `masks`, those that have rows are filled."""
 
     limit: Floats
@@ -76,20 +76,20 @@ class Inside(NamedTuple):
     number of the region."""
 
     labels: Ints
-    forest: Priced
+    forest: PricedForest
     price: Floats
     region: Ints
 
 
-class Traced(NamedTuple):
+class RowTrace(NamedTuple):
     """The trace of the row that was loaded: the sets found and the scores by place. Scores above `limit`, or above that
-    of place `only` (-1 for none), are not wanted and may stay infinite."""
+    of place `only` (-1 for none), are not needed and may stay infinite."""
 
     limit: float
     only: int
-    areas: Areas
+    model: RegionModel
     scratch: Scratch
-    held: Vertices
+    held: HeldSets
     inside: Inside
     score: Floats
 
@@ -105,23 +105,23 @@ class TreePrices:
         costs, innermost = np.empty(K), np.full(K, C)
         labels = place[forest.labels]
         costs[labels] = forest.costs
-        alone = costs.copy()
+        single_cost = costs.copy()
         parent = np.full(C, C)
         for c in range(C):
             inside = labels[forest.low[c] : forest.high[c]]
             innermost[inside] = c
-            alone[inside] += forest.weight[c]
+            single_cost[inside] += forest.weight[c]
             parent[c + 1 : forest.last[c]] = c
         of_nodes, of_labels, shared = _weights(tree, labels, forest)
-        self._areas = Areas(
+        self._model = RegionModel(
             tree=tree,
             pairs=pairs_of(tree, costs + of_labels, of_nodes),
             place=place,
             costs=costs,
             innermost=innermost,
-            until=_ends(innermost),
-            alone=alone,
-            kind=_kinds(alone, costs, innermost, parent, forest.weight),
+            run_end=_run_ends(innermost),
+            single_cost=single_cost,
+            kind=_kinds(single_cost, costs, innermost, parent, forest.weight),
             parent=parent,
             weight=forest.weight,
             diameter_cost=np.concatenate([np.zeros(K), weight * tree.balls.diameter]),
@@ -169,7 +169,7 @@ class TreePrices:
         masks: Masks | None = None,
     ) -> None:
         n, K = P.shape
-        wanted = Wanted(
+        request = TraceRequest(
             limit=np.full(n, np.inf) if limit is None else np.array(limit),
             only=np.full(n, -1) if only is None else np.array(only),
             scores=np.empty((0, K)) if scores is None else scores,
@@ -179,17 +179,17 @@ class TreePrices:
 
         def block(start: int, stop: int) -> None:
             """Score a block of rows, with its own arrays."""
-            _rows(start, stop, P, self._room(), np.arange(_HELD), wanted)
+            _rows(start, stop, P, self._new_trace(), np.arange(_MAX_HELD), request)
 
         over_rows(block, n, K)
 
-    def _room(self) -> Traced:
+    def _new_trace(self) -> RowTrace:
         forest, C, K = self._forest, len(self._forest.weight), len(self._labels)
         places = np.empty(K), np.empty(K)
-        priced = Priced(forest.costs, forest.weight, forest.low, forest.high, forest.last, *places, np.empty(C))
+        priced = PricedForest(forest.costs, forest.weight, forest.low, forest.high, forest.last, *places, np.empty(C))
         inside = Inside(self._labels, priced, np.empty(K), np.empty(1, dtype=np.int64))
-        held = vertices_for(_HELD + 1, self._areas)
-        return Traced(np.inf, -1, self._areas, scratch_for(self._areas), held, inside, np.empty(K))
+        held = held_sets_for(_MAX_HELD + 1, self._model)
+        return RowTrace(np.inf, -1, self._model, scratch_for(self._model), held, inside, np.empty(K))
 
 
 def _weights(tree: Tree, labels: Ints, forest: Forest) -> tuple[Floats, Floats, bool]:
@@ -214,60 +214,62 @@ def _weights(tree: Tree, labels: Ints, forest: Forest) -> tuple[Floats, Floats, 
     return of_nodes, of_labels, shared
 
 
-def _kinds(alone: Floats, costs: Floats, innermost: Ints, parent: Ints, weight: Floats) -> Ints:
+def _kinds(single_cost: Floats, costs: Floats, innermost: Ints, parent: Ints, weight: Floats) -> Ints:
     """By place, the kind of a label: labels are of one kind if their own cost and the weights around them are equal.
-    Kinds are numbered by rising `alone`."""
+    Kinds are numbered by rising `single_cost`."""
     around: list[tuple[float, ...]] = []
     for c, above in enumerate(parent.tolist()):
         around.append((*(around[above] if above < len(parent) else ()), float(weight[c])))
     around = [*(tuple(sorted(weights)) for weights in around), ()]
     terms = [(cost, around[c]) for cost, c in zip(costs.tolist(), innermost.tolist(), strict=True)]
-    sums = dict(zip(terms, alone.tolist(), strict=True))
+    sums = dict(zip(terms, single_cost.tolist(), strict=True))
     rank = {term: r for r, term in enumerate(sorted(sums, key=sums.__getitem__))}
     return np.array([rank[term] for term in terms])
 
 
-def _ends(values: Ints) -> Ints:
+def _run_ends(values: Ints) -> Ints:
     """For each element, the end of its run of equal elements."""
     ends = np.append(np.flatnonzero(np.diff(values)) + 1, len(values))
     return ends[np.searchsorted(ends, np.arange(len(values)), side="right")]
 
 
 @jit
-def _meeting(row: Traced, a: int, b: int) -> Slope:
+def _meeting(row: RowTrace, a: int, b: int) -> Slope:
     return slope_of_sets(row.held.sets[a], row.held.sets[b])
 
 
 @jit
-def _search(row: Traced, a: int, b: int, new: int, slope: Slope) -> int:
-    """The search of the tracer. Until `left.until`, only the regions listed with the left set matter. If the right end
-    is beyond, because the one before it was dropped for lack of slots, the left set is valued again in the regions of
-    the right end."""
+def _search(row: RowTrace, a: int, b: int, new: int, slope: Slope) -> int:
+    """The search of the tracer. Up to `left.listed_until`, only the regions listed with the left set matter.
+
+    If the right end is beyond that, because the one before it was dropped for lack of slots, the left set is valued
+    again in the regions of the right end.
+    """
     held, mid = row.held, price_of(slope)
     left, right = held.sets[a], held.sets[b]
     # Prices rise, so the first price of a label is its lowest.
     bought = row.only >= 0 and row.score[row.only] < np.inf
     if left.mu > row.limit or bought or mid == np.inf:  # the price is beyond all floats, like those that follow
         return ENOUGH
-    if left.until < right.mu:
-        revalue(a, b, row.areas, row.scratch, held)
+    if left.listed_until < right.mu:
+        revalue(a, b, row.model, row.scratch, held)
     if _keep_below(new, mid, a, b, held, row.scratch) == 1 and left.region == right.region:
         if not _enter_known(row, a, b, new):
             _enter_inside(left.region, left.mu, right.mu, row)
         _enter_set(row, b, right.mu)
         return ENTERED
-    best_set(new, mid, slope, row.areas, row.scratch, held)
-    held.sets[new].until = right.mu
+    best_set(new, mid, slope, row.model, row.scratch, held)
+    held.sets[new].listed_until = right.mu
     return BELOW if is_below(_meeting(row, a, new), slope) else NEIGHBOURS
 
 
 @jit
-def _enter(row: Traced, a: int, b: int, slope: Slope) -> None:
+def _enter(row: RowTrace, a: int, b: int, slope: Slope) -> None:
     _enter_set(row, b, min(price_of(slope), row.held.sets[b].mu))
 
 
 @jit
-def _enter_set(row: Traced, v: int, price: float) -> None:
+def _enter_set(row: RowTrace, v: int, price: float) -> None:
     chosen, score = row.held.chosen[v], row.score
     for i in range(len(score)):
         score[i] = min(score[i], price if chosen[i] else np.inf)
@@ -277,36 +279,36 @@ _trace = jit(tracer(_meeting, _search, _enter))
 
 
 @jit
-def _rows(start: int, stop: int, P: Probabilities, room: Traced, slots: Ints, wanted: Wanted) -> None:
-    """Compute all that is wanted of some rows: one kernel for all cases, since it is slow to compile."""
-    areas, scratch, held, score, limit = room.areas, room.scratch, room.held, room.score, wanted.limit
-    labels = areas.tree.labels
+def _rows(start: int, stop: int, P: Probabilities, trace: RowTrace, slots: Ints, request: TraceRequest) -> None:
+    """Compute all that is requested of some rows: one kernel for all cases, since it is slow to compile."""
+    model, scratch, held, score, limit = trace.model, trace.scratch, trace.held, trace.score, request.limit
+    labels = model.tree.labels
     for n in range(start, stop):
-        only = areas.place[wanted.only[n]] if wanted.only[n] >= 0 else -1
-        row = Traced(limit[n], only, areas, scratch, held, room.inside, score)
+        only = model.place[request.only[n]] if request.only[n] >= 0 else -1
+        row = RowTrace(limit[n], only, model, scratch, held, trace.inside, score)
         first, last = slots[-1], slots[0]
-        room.inside.region[0] = -1
+        trace.inside.region[0] = -1
         score[:] = np.inf
-        regions = load(P[n], areas, scratch)
-        list_first(regions, first, scratch, held)
-        list_first(regions, last, scratch, held)
-        best_set(first, 0.0, AT_ZERO, areas, scratch, held)
+        regions = load_row(P[n], model, scratch)
+        list_regions(regions, first, scratch, held)
+        list_regions(regions, last, scratch, held)
+        best_set(first, 0.0, AT_ZERO, model, scratch, held)
         _enter_set(row, first, 0.0)
-        best_set(last, np.inf, AT_INFINITY, areas, scratch, held)
-        held.sets[first].until = np.inf
+        best_set(last, np.inf, AT_INFINITY, model, scratch, held)
+        held.sets[first].listed_until = np.inf
         _trace(row, slots)
-        if len(wanted.scores) > 0:
+        if len(request.scores) > 0:
             for i in range(len(labels)):
-                wanted.scores[n, labels[i]] = score[i]
-        if len(wanted.score_of) > 0:
-            wanted.score_of[n] = score[only]
-        if len(wanted.masks) > 0:
+                request.scores[n, labels[i]] = score[i]
+        if len(request.score_of) > 0:
+            request.score_of[n] = score[only]
+        if len(request.masks) > 0:
             for i in range(len(labels)):
-                wanted.masks[n, labels[i]] = score[i] <= limit[n]
+                request.masks[n, labels[i]] = score[i] <= limit[n]
 
 
 @jit
-def _keep_below(m: int, mid: float, a: int, b: int, held: Vertices, scratch: Scratch) -> int:
+def _keep_below(m: int, mid: float, a: int, b: int, held: HeldSets, scratch: Scratch) -> int:
     """How many regions have a chord from a to b that is not above the lines of a and b where these meet, at mid.
 
     Those that matter are listed with m. A region in which nothing pays at b is left out: nothing in it pays at lower
@@ -314,28 +316,28 @@ def _keep_below(m: int, mid: float, a: int, b: int, held: Vertices, scratch: Scr
     """
     left, right = held.sets[a], held.sets[b]
     line = left.cost + mid * left.rem
-    shorter = a if left.many < right.many else b
+    shorter = a if left.region_count < right.region_count else b
     slack = line + _ABOVE * (abs(line) + abs(left.cost))
     mu, end = left.mu, right.mu
     part = (mid - mu) / (end - mu)
     first, second = left.region, right.region
     G, G_end, may_pay, outside, kept = held.G[a], held.G[b], held.may_pay[b], scratch.outside, held.listed[m]
-    below, many = 0, 0
-    for q in held.listed[shorter, : held.sets[shorter].many]:
+    below, count = 0, 0
+    for q in held.listed[shorter, : held.sets[shorter].region_count]:
         chord = G[q] + (G_end[q] - G[q]) * part if end < np.inf else G[q] + outside[q] * (mid - mu)
         own = q in (first, second)
         if own or not chord > slack:
             below += 1
             if own or may_pay[q]:
-                kept[many] = q
-                many += 1
-    held.sets[m].many = many
+                kept[count] = q
+                count += 1
+    held.sets[m].region_count = count
     return below
 
 
 @jit
-def _enter_known(row: Traced, a: int, b: int, new: int) -> bool:
-    """Enter what is wanted between two sets of one region if laminar prices are not needed for this; returns whether
+def _enter_known(row: RowTrace, a: int, b: int, new: int) -> bool:
+    """Enter what is needed between two sets of one region if laminar prices are not needed for this; returns whether
     they are not."""
     limit, held = row.limit, row.held
     left, right, found = held.sets[a], held.sets[b], held.sets[new]
@@ -344,37 +346,37 @@ def _enter_known(row: Traced, a: int, b: int, new: int) -> bool:
         return True
     if limit >= right.mu:
         return False
-    held.listed[new, 0], found.many = left.region, 1
-    best_set(new, limit, (limit, 0.0, 1.0, 0.0), row.areas, row.scratch, held)
+    held.listed[new, 0], found.region_count = left.region, 1
+    best_set(new, limit, (limit, 0.0, 1.0, 0.0), row.model, row.scratch, held)
     if found.sure:
         _enter_set(row, new, limit)
     return bool(found.sure)
 
 
 @jit
-def _enter_inside(r: int, mu_a: float, mu_b: float, row: Traced) -> None:
+def _enter_inside(r: int, mu_a: float, mu_b: float, row: RowTrace) -> None:
     """Enter the labels of region r at their laminar prices between the prices mu_a and mu_b."""
-    areas, scratch, inside, score = row.areas, row.scratch, row.inside, row.score
-    many = open_region(r, areas, scratch)
+    model, scratch, inside, score = row.model, row.scratch, row.inside, row.score
+    count = list_runs(r, model, scratch)
     price = inside.price
     if inside.region[0] != r:
         inside.region[0] = r
         if r < len(score):
-            price[r] = own_price(areas.alone[r], scratch.p[r])
+            price[r] = own_price(model.single_cost[r], scratch.p[r])
         else:
-            _prices_inside(many, scratch, inside)
-    for j in range(many):
+            _prices_inside(count, scratch, inside)
+    for j in range(count):
         for i in range(scratch.runs[j, 0], scratch.runs[j, 1]):
             enters = price[i] <= mu_b and price[i] < np.inf
             score[i] = min(score[i], max(price[i], mu_a) if enters else np.inf)
 
 
 @jit
-def _prices_inside(many: int, scratch: Scratch, inside: Inside) -> None:
+def _prices_inside(count: int, scratch: Scratch, inside: Inside) -> None:
     """The laminar prices inside the runs listed, as if there were no other labels."""
     price, labels, forest = inside.price, inside.labels, inside.forest
     price[:] = np.inf
-    for j in range(many):
+    for j in range(count):
         price[scratch.runs[j, 0] : scratch.runs[j, 1]] = 0.0
     for k in range(len(labels)):
         forest.p[k] = scratch.p[labels[k]]

@@ -115,20 +115,24 @@ def _collected(loss: Loss) -> tuple[Additive, dict[bytes, Weighted]] | None:
 
 
 @jit
-def _cost(c: int, mu: float, own: int, parts: Closable, price: Floats, first: Floats, whole: Floats) -> float:
+def _cost(
+    c: int, mu: float, own: int, parts: Closable, price: Floats, touch_price: Floats, whole_price: Floats
+) -> float:
     """The cost of the labels of c that are bought at mu, without its own touch; `own` = 1 leaves out its own gain,
     too."""
     cost = 0.0
     for i in range(parts.low[c], parts.high[c]):
         cost += parts.costs[i] if price[i] <= mu else 0.0
     for d in range(c + own, parts.last[c]):
-        cost -= parts.gain[d] if whole[d] <= mu else 0.0
-        cost += parts.touch[d] if first[d] <= mu and d > c else 0.0
+        cost -= parts.gain[d] if whole_price[d] <= mu else 0.0
+        cost += parts.touch[d] if touch_price[d] <= mu and d > c else 0.0
     return cost
 
 
 @jit
-def _closing(c: int, parts: Closable, p: Floats, price: Floats, first: Floats, whole: Floats) -> float:
+def _closing_price(
+    c: int, parts: Closable, p: Floats, price: Floats, touch_price: Floats, whole_price: Floats
+) -> float:
     """The lowest price at which all of c is better than the best of its parts; infinite if it never is."""
     mu = 0.0
     while True:
@@ -136,7 +140,7 @@ def _closing(c: int, parts: Closable, p: Floats, price: Floats, first: Floats, w
         at, left = mu * (1.0 + _ROUNDING), 0.0
         for i in range(parts.low[c], parts.high[c]):
             left += p[i] if price[i] > at else 0.0
-        more = parts.full[c] - _cost(c, at, 1, parts, price, first, whole)
+        more = parts.full[c] - _cost(c, at, 1, parts, price, touch_price, whole_price)
         if not left > 0.0:
             # Labels without mass are bought with the whole only if that is cheaper.
             return mu if more < -_ROUNDING * parts.size[c] else np.inf
@@ -149,7 +153,7 @@ def _closing(c: int, parts: Closable, p: Floats, price: Floats, first: Floats, w
 
 
 @jit
-def _entry(c: int, parts: Closable, p: Floats, price: Floats, first: Floats, whole: Floats) -> float:
+def _entry_price(c: int, parts: Closable, p: Floats, price: Floats, touch_price: Floats, whole_price: Floats) -> float:
     """The lowest price at which something inside c also pays for the touch of c."""
     mu = np.inf
     most = 0.0
@@ -160,7 +164,7 @@ def _entry(c: int, parts: Closable, p: Floats, price: Floats, first: Floats, who
         mass = 0.0
         for i in range(parts.low[c], parts.high[c]):
             mass += p[i] if price[i] <= at else 0.0
-        cost = parts.touch[c] + _cost(c, at, 0, parts, price, first, whole)
+        cost = parts.touch[c] + _cost(c, at, 0, parts, price, touch_price, whole_price)
         if cost < 0.0:
             return 0.0
         fallen = cost / mass if mass > 0.0 else np.inf
@@ -172,28 +176,28 @@ def _entry(c: int, parts: Closable, p: Floats, price: Floats, first: Floats, who
 @jit
 def _scores(start: int, stop: int, P: Probabilities, parts: Closable, out: Floats) -> None:
     K, C = P.shape[1], len(parts.touch)
-    p, price, first, whole = np.empty(K), np.empty(K), np.empty(C), np.empty(C)
+    p, price, touch_price, whole_price = np.empty(K), np.empty(K), np.empty(C), np.empty(C)
     for n in range(start, stop):
         for i in range(K):
             p[i] = P[n, parts.labels[i]]
             price[i] = own_price(parts.costs[i], p[i])
         for c in range(C - 1, -1, -1):
-            closes = _closing(c, parts, p, price, first, whole) if parts.gain[c] > 0.0 else np.inf
+            closes = _closing_price(c, parts, p, price, touch_price, whole_price) if parts.gain[c] > 0.0 else np.inf
             for i in range(parts.low[c], parts.high[c]):
                 price[i] = min(price[i], closes)
             for d in range(c + 1, parts.last[c]):
-                first[d] = min(first[d], closes)
-                whole[d] = min(whole[d], closes)
-            first[c], whole[c] = np.inf, 0.0
+                touch_price[d] = min(touch_price[d], closes)
+                whole_price[d] = min(whole_price[d], closes)
+            touch_price[c], whole_price[c] = np.inf, 0.0
             for i in range(parts.low[c], parts.high[c]):
-                first[c] = min(first[c], price[i])
-                whole[c] = max(whole[c], price[i])
+                touch_price[c] = min(touch_price[c], price[i])
+                whole_price[c] = max(whole_price[c], price[i])
             if parts.touch[c] > 0.0:
-                enters = _entry(c, parts, p, price, first, whole)
+                enters = _entry_price(c, parts, p, price, touch_price, whole_price)
                 for i in range(parts.low[c], parts.high[c]):
                     price[i] = max(price[i], enters)
                 for d in range(c, parts.last[c]):
-                    first[d] = max(first[d], enters)
-                    whole[d] = max(whole[d], enters)
+                    touch_price[d] = max(touch_price[d], enters)
+                    whole_price[d] = max(whole_price[d], enters)
         for i in range(K):
             out[n, parts.labels[i]] = price[i]

@@ -20,11 +20,11 @@ from udcp_solvers.programs.exact import Exact, Found, Tally
 from udcp_solvers.programs.mass import mass_below
 
 # The most sets that are held to the right of the last corner.
-_HELD = 64
+_MAX_HELD = 64
 
 
 @dataclass(frozen=True)
-class Traced:
+class RowTrace:
     """The trace of one row: the sets held, by slot, and the points found to be on the hull, by rising mass."""
 
     exact: Exact
@@ -56,17 +56,17 @@ def _hull(exact: Exact, tally: Tally, p: Floats) -> list[Found]:
     left = exact.cheapest(tally, p, 0.0, nothing)
     left = exact.heaviest(tally, p, nothing, left)
     right = exact.cheapest(tally, p, 0.0, p > 0)
-    row = Traced(exact, tally, p, {_HELD: left, 0: right}, [left])
-    _trace(row, list(range(_HELD + 1)))
+    row = RowTrace(exact, tally, p, {_MAX_HELD: left, 0: right}, [left])
+    _trace(row, list(range(_MAX_HELD + 1)))
     return _corners(p, row.points)
 
 
-def _meeting(row: Traced, a: int, b: int) -> Slope:
+def _meeting(row: RowTrace, a: int, b: int) -> Slope:
     left, right = row.sets[a], row.sets[b]
     return right.cost - left.cost, 0.0, _gained(row.p, left, right), 0.0
 
 
-def _search(row: Traced, a: int, b: int, new: int, slope: Slope) -> int:
+def _search(row: RowTrace, a: int, b: int, new: int, slope: Slope) -> int:
     p, left, right = row.p, row.sets[a], row.sets[b]
     if right.cost <= left.cost:
         row.points.append(right)
@@ -79,7 +79,7 @@ def _search(row: Traced, a: int, b: int, new: int, slope: Slope) -> int:
     return BELOW if inner and better > TOLERANCE * max(1.0, abs(found.cost), abs(left.cost)) else NEIGHBOURS
 
 
-def _enter(row: Traced, a: int, b: int, slope: Slope) -> None:
+def _enter(row: RowTrace, a: int, b: int, slope: Slope) -> None:
     row.points.append(row.sets[b])
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from udcp_dsl.diagnostics import OracleError
 from udcp_solvers.numeric.arrays import Floats
-from udcp_solvers.programs.instance import Outcome, Wanted
+from udcp_solvers.programs.instance import ChainGoal, Outcome
 
 _FORMAT = "udcp_dsl ilp checkpoint 2"
 
@@ -67,14 +67,14 @@ class Checkpoint:
     def close(self) -> None:
         self._file.close()
 
-    def find(self, p: Floats, wanted: Wanted) -> Outcome | None:
+    def find(self, p: Floats, goal: ChainGoal) -> Outcome | None:
         """The outcome of an instance; None if it is not finished."""
-        data = self._done.get(_key(p, wanted))
+        data = self._done.get(_key(p, goal))
         return None if data is None else Outcome.of_data(data)
 
-    def add(self, p: Floats, wanted: Wanted, outcome: Outcome) -> None:
+    def add(self, p: Floats, goal: ChainGoal, outcome: Outcome) -> None:
         """Append a finished instance; it stays in the file even if this process is killed."""
-        key, data = _key(p, wanted), outcome.as_data()
+        key, data = _key(p, goal), outcome.as_data()
         line = _line([key, data])
         written = self._file.write(line)
         if written != len(line):
@@ -82,8 +82,8 @@ class Checkpoint:
         self._done[key] = data
 
 
-def _key(p: Floats, wanted: Wanted) -> str:
-    asked = f"{wanted.until} {wanted.value.hex()}".encode()
+def _key(p: Floats, goal: ChainGoal) -> str:
+    asked = f"{goal.until} {goal.value.hex()}".encode()
     return hashlib.sha256(asked + b"\n" + p.tobytes()).hexdigest()[:32]
 
 

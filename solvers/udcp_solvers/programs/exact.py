@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 _SCALE = 1e6
 # In scaled units: solvers accept a constraint within 1e-6 at worst, read its numbers from files with 12 digits (another
 # 1e-6), and drop coefficients below 1e-9.
-_LET_DOWN, _DROPPED = 4e-6, 1e-9
+_RELAXATION, _DROPPED = 4e-6, 1e-9
 # By the scale of the costs: how far the solver's value may be from the loss for its proof to count, and how much better
 # another set may be.
-_AGREE, _BEATEN = 1e-6, 1e-8
+_VALUE_TOLERANCE, _BEATEN_TOLERANCE = 1e-6, 1e-8
 # What rounding may add to equal costs, by their scale: solvers treat larger differences as equal, too.
-_ROUNDED = 1e-13
-_MOST_CUTS = 200
+_ROUNDING_TOLERANCE = 1e-13
+_MAX_CUTS = 200
 # One objective of powers of 2 orders this many labels by index.
 _BLOCK = 20
 
@@ -103,17 +103,17 @@ class Exact:
     """Answers questions about one loss, such as for the cheapest set that holds certain labels and has a certain
     mass."""
 
-    def __init__(self, loss: Loss, model: LinearModel, wanted: object, canonical: bool) -> None:
+    def __init__(self, loss: Loss, model: LinearModel, solver: object, canonical: bool) -> None:
         self.loss = loss
         self.model = model
-        self._wanted = wanted
+        self._solver_option = solver
         self._canonical = canonical
         self._solver: Solver | None = None  # opened by the first question
         self._unit = float(np.abs(model.objective).max(initial=0.0)) or 1.0
-        free = wanted == "auto" and not canonical
+        free = solver == "auto" and not canonical
         self._shortcut = shortcut(loss) if free else None
         self._search = MassSearch.of(loss)
-        self._searches = free and self._search is not None
+        self._search_first = free and self._search is not None
 
     def by_shortcut(self, p: Floats, t: float, inside: Masks) -> Masks | None:
         """What `cheapest` would find, without a solver; None if the loss has no shortcut."""
@@ -121,12 +121,12 @@ class Exact:
 
     def cheapest(self, tally: Tally, p: Floats, t: float, inside: Masks) -> Found:
         """The set of least cost among those that hold `inside` and have mass t."""
-        known = self._known(p, t, inside)
+        known = self._best_known(p, t, inside)
         if known.proved:
             return known
-        found = self._held(
+        found = self._checked_against_known(
             tally,
-            lambda presolve: self._least(tally, Question(inside=inside, presolve=presolve), p, t),
+            lambda presolve: self._solve_with_cuts(tally, Question(inside=inside, presolve=presolve), p, t),
             lambda one: (one.cost, self._unit),
             known,
         )
@@ -141,45 +141,47 @@ class Exact:
         interval = self.loss.facts.interval
         inside = inside | (price * p > (1 + 1e-9) * (interval.hi - interval.lo))
         worth = np.where(inside, 0.0, price * p)
-        paid = _first(self.model, -worth)
-        costs = self.model.objective + paid
+        added = _label_objective(self.model, -worth)
+        costs = self.model.objective + added
 
         def value(one: Found) -> tuple[float, float]:
             gained = float(worth[one.mask].sum())
             return one.cost - gained, self._unit + gained
 
-        known = self._costed(inside) if self._search is None else self._best(self._search, p, price, inside)
+        known = self._with_cost(inside) if self._search is None else self._best_at_price(self._search, p, price, inside)
         if known.proved:
             return known
-        return self._held(
+        return self._checked_against_known(
             tally,
-            lambda presolve: self._least(tally, Question(inside=inside, costs=costs, presolve=presolve), p, 0.0, paid),
+            lambda presolve: self._solve_with_cuts(
+                tally, Question(inside=inside, costs=costs, presolve=presolve), p, 0.0, added
+            ),
             value,
             known,
         )
 
-    def _known(self, p: Floats, t: float, inside: Masks) -> Found:
+    def _best_known(self, p: Floats, t: float, inside: Masks) -> Found:
         """The cheapest set of mass t that is known without the solver."""
         if self._search is not None:
-            mask, cost, gap = self._search.cheapest(p, t, inside, MASS_BUDGET if self._searches else 0)
+            mask, cost, gap = self._search.cheapest(p, t, inside, MASS_BUDGET if self._search_first else 0)
             if has_mass(p, mask, t):
-                return Found(mask, cost, gap == 0.0 and self._searches)
+                return Found(mask, cost, gap == 0.0 and self._search_first)
         masks = np.array([_likeliest(p, t, inside), *(inside | np.eye(len(p), dtype=bool))])
         costs = self.loss.batch(masks)
         i = min((i for i in range(len(masks)) if has_mass(p, masks[i], t)), key=lambda i: float(costs[i]))
         return Found(masks[i], float(costs[i]), False)
 
-    def _best(self, search: MassSearch, p: Floats, price: float, inside: Masks) -> Found:
+    def _best_at_price(self, search: MassSearch, p: Floats, price: float, inside: Masks) -> Found:
         """The best set at a price, found by the search."""
         gaps = np.zeros(1)
         fixed = np.where(inside, IN, FREE).astype(np.int8)
-        found = self._costed(search.prices.best(p[None, :], np.array([price]), gaps, fixed[None, :])[0])
-        return replace(found, proved=self._searches and gaps[0] == 0.0)
+        found = self._with_cost(search.prices.best(p[None, :], np.array([price]), gaps, fixed[None, :])[0])
+        return replace(found, proved=self._search_first and gaps[0] == 0.0)
 
-    def _costed(self, mask: Masks) -> Found:
+    def _with_cost(self, mask: Masks) -> Found:
         return Found(mask, float(self.loss.batch(mask[None, :])[0]), False)
 
-    def _held(
+    def _checked_against_known(
         self,
         tally: Tally,
         ask: Callable[[bool], Found | None],
@@ -194,95 +196,99 @@ class Exact:
         """
         least, scale = value(known)
         for presolve in (True, False):
+            if not presolve:
+                tally.count(retried=1)
             found = ask(presolve)
             if found is None:
                 return known
             behind = value(found)[0] - least
-            if behind <= _BEATEN * scale:
+            if behind <= _BEATEN_TOLERANCE * scale:
                 return found if behind <= 0 else replace(known, proved=found.proved)
             if not found.proved:
                 return known
-            tally.count(retried=1)
         tally.happened.add("doubtful")
         return known
 
     def heaviest(self, tally: Tally, p: Floats, inside: Masks, like: Found) -> Found:
         """The heaviest of the sets that cost no more than `like`."""
-        if self._search is not None and self._searches:  # the best at the lowest price
-            known = self._best(self._search, p, 1e-9 * self._search.prices.span, inside)
+        if self._search is not None and self._search_first:  # the best at the lowest price
+            known = self._best_at_price(self._search, p, 1e-9 * self._search.prices.span, inside)
             if known.proved:
                 return known
-        return self._better(tally, [self._no_dearer(like)], _first(self.model, -_SCALE * p), p, 0.0, inside, like)
+        costs = _label_objective(self.model, -_SCALE * p)
+        return self._break_tie(tally, [self._cost_cap(like)], costs, p, 0.0, inside, like)
 
     def canonical(
         self, tally: Tally, p: Floats, t: float, inside: Masks, like: Found, *, heaviest: bool = False
     ) -> Found:
         """Of the sets of mass t that cost no more than `like`, the smallest; then the heaviest, if asked for; then the
         first by indices."""
-        rows = [self._no_dearer(like)]
-        like = self._better(tally, rows, _first(self.model, np.ones(self.model.K)), p, t, inside, like)
+        rows = [self._cost_cap(like)]
+        like = self._break_tie(tally, rows, _label_objective(self.model, np.ones(self.model.K)), p, t, inside, like)
         everything = np.arange(self.model.K)
         rows.append(Row(everything, np.ones(self.model.K), -np.inf, float(like.mask.sum())))
         if heaviest:
-            like = self._better(tally, rows, _first(self.model, -_SCALE * p), p, t, inside, like)
+            like = self._break_tie(tally, rows, _label_objective(self.model, -_SCALE * p), p, t, inside, like)
             t = mass_below(p, like.mask)
         held = inside
         for start in range(0, self.model.K, _BLOCK):
             block = slice(start, min(start + _BLOCK, self.model.K))
             early = np.zeros(self.model.K)
             early[block] = -(2.0 ** np.arange(block.stop - start)[::-1])
-            like = self._better(tally, rows, _first(self.model, early), p, t, held, like)
+            like = self._break_tie(tally, rows, _label_objective(self.model, early), p, t, held, like)
             held = held | (like.mask & (np.arange(self.model.K) < block.stop))
             out = np.flatnonzero(~like.mask[block]) + start
             rows.append(Row(out, np.ones(len(out)), -np.inf, 0.0))
         return like
 
-    def _no_dearer(self, like: Found) -> Row:
+    def _cost_cap(self, like: Found) -> Row:
         used = np.flatnonzero(self.model.objective)
         most = like.cost + TOLERANCE * max(self._unit, abs(like.cost)) - self.model.constant
         # In units of the largest cost, so that the solver's tolerance is comparatively small.
         return Row(used, self.model.objective[used] / self._unit, -np.inf, most / self._unit)
 
-    def _better(
+    def _break_tie(
         self, tally: Tally, rows: list[Row], costs: Floats, p: Floats, t: float, inside: Masks, like: Found
     ) -> Found:
         """The best set by other costs; `like` itself, not proved, if the solver returns none that is as cheap."""
-        found = self._least(tally, Question(rows=rows, inside=inside, costs=costs), p, t)
-        if found is not None and found.cost <= like.cost + _ROUNDED * max(self._unit, abs(like.cost)):
+        found = self._solve_with_cuts(tally, Question(rows=rows, inside=inside, costs=costs), p, t)
+        if found is not None and found.cost <= like.cost + _ROUNDING_TOLERANCE * max(self._unit, abs(like.cost)):
             return replace(found, proved=found.proved and like.proved)
         if found is not None:
             tally.happened.add("doubtful")
         return replace(like, proved=False)
 
-    def _least(self, tally: Tally, question: Question, p: Floats, t: float, paid: Floats | None = None) -> Found | None:
-        """Ask the solver, add a cut if its set is short, and ask again. `paid`: what the costs add to those of the
-        loss."""
+    def _solve_with_cuts(
+        self, tally: Tally, question: Question, p: Floats, t: float, added: Floats | None = None
+    ) -> Found | None:
+        """Ask the solver, add a cut if its set is short, and ask again. `added`: what the costs of the question add
+        to those of the loss."""
         rows = list(question.rows)
         if t > 0:
             rows.insert(0, _mass_row(p, t))
         inside = np.zeros(self.model.K, dtype=bool) if question.inside is None else question.inside
-        for _ in range(_MOST_CUTS):
+        for _ in range(_MAX_CUTS):
             answer = self._ask(tally, replace(question, rows=rows, seconds=tally.seconds, nodes=tally.nodes))
             if answer.found is None:
                 return None
             if has_mass(p, answer.found, t):
-                return self._checked(tally, question, answer, paid)
+                return self._checked(tally, question, answer, added)
             tally.count(cuts=1)
             if answer.status != "optimal":
                 return None
-            rows.append(short_cut(p, answer.found, t, inside))
+            rows.append(mass_cut(p, answer.found, t, inside))
         tally.happened.add("doubtful")
         return None
 
     def _ask(self, tally: Tally, question: Question) -> Answer:
         tally.count(questions=1)
         if self._solver is None:
-            self._solver = open_solver(self.model, self._wanted)
+            self._solver = open_solver(self.model, self._solver_option)
         answer = self._solver.ask(question)
         # Every question has a solution, so an answer without one is an error of the solver.
         if answer.status in ("failed", "infeasible"):
             tally.count(retried=1)
-            self._solver = open_solver(self.model, self._wanted)
+            self._solver = open_solver(self.model, self._solver_option)
             answer = self._solver.ask(question)
             if answer.status in ("failed", "infeasible"):
                 tally.happened.add("failed")
@@ -290,20 +296,20 @@ class Exact:
             tally.happened.add("hit_limit")
         return answer
 
-    def _checked(self, tally: Tally, question: Question, answer: Answer, paid: Floats | None) -> Found:
+    def _checked(self, tally: Tally, question: Question, answer: Answer, added: Floats | None) -> Found:
         assert answer.found is not None
         cost = float(self.loss.batch(answer.found[None, :])[0])
         agrees = True
-        if question.costs is None or paid is not None:
-            more = 0.0 if paid is None else float(paid[: self.model.K][answer.found].sum())
+        if question.costs is None or added is not None:
+            more = 0.0 if added is None else float(added[: self.model.K][answer.found].sum())
             off = answer.value + self.model.constant - more - cost
-            agrees = abs(off) <= _AGREE * max(self._unit, abs(cost), abs(more))
+            agrees = abs(off) <= _VALUE_TOLERANCE * max(self._unit, abs(cost), abs(more))
         if not agrees:
             tally.happened.add("doubtful")
         return Found(answer.found, cost, answer.status == "optimal" and agrees)
 
 
-def _first(model: LinearModel, costs: Floats) -> Floats:
+def _label_objective(model: LinearModel, costs: Floats) -> Floats:
     """An objective with these costs of labels, and 0 for all other variables."""
     whole = np.zeros(model.variables)
     whole[: model.K] = costs
@@ -323,10 +329,10 @@ def _mass_row(p: Floats, t: float) -> Row:
     scaled = _SCALE * p
     kept = np.flatnonzero(scaled >= _DROPPED)
     dropped = math.fsum(scaled[scaled < _DROPPED].tolist())
-    return Row(kept, scaled[kept], _SCALE * t - _LET_DOWN - dropped, np.inf)
+    return Row(kept, scaled[kept], _SCALE * t - _RELAXATION - dropped, np.inf)
 
 
-def short_cut(p: Floats, short: Masks, t: float, inside: Masks) -> Row:
+def mass_cut(p: Floats, short: Masks, t: float, inside: Masks) -> Row:
     """A constraint that excludes a set without mass t, and no set that has it.
 
     If H is short even with the r heaviest labels outside it, at least r + 1 labels outside H are needed. H starts as

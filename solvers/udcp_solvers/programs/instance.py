@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
 
-class Wanted(NamedTuple):
+class ChainGoal(NamedTuple):
     """How far a chain must go: to its first set, until it holds a label, until its scores pass a threshold, or to its
     end."""
 
@@ -84,7 +84,7 @@ class Instances:
         self._exact = exact
         self._settings = settings
 
-    def solve(self, p: Floats, wanted: Wanted) -> Outcome:
+    def solve(self, p: Floats, goal: ChainGoal) -> Outcome:
         tally = Tally(time.monotonic() + self._settings.limit, self._settings.nodes)
         if self._settings.program == "price":
             scores = price_scores(self._exact, tally, p, self._settings.canonical)
@@ -93,7 +93,7 @@ class Instances:
         count = len(p)
         for mask in chain(self._exact, tally, p, self._settings.levels):
             sets.append(mask)
-            if mask.any() and wanted.met(p, mask):
+            if mask.any() and goal.met(p, mask):
                 count = int(mask.sum())
                 break
         return Outcome(tally.report(), *order_of(p, sets), count)

@@ -29,9 +29,9 @@ _ROUNDING = 1e-9
 
 
 class Shortcut(Protocol):
-    """`cheapest` returns a cheapest set that holds `inside` and has mass t; `words` describe how it is found."""
+    """`cheapest` returns a cheapest set that holds `inside` and has mass t; `description` says how it is found."""
 
-    words: str
+    description: str
 
     def cheapest(self, p: Floats, t: float, inside: Masks) -> Masks: ...
 
@@ -60,17 +60,17 @@ def _disjoint(form: Additive) -> Shortcut | None:
     category = np.full(form.K, -1, dtype=np.int64)
     for i, part in enumerate(form.categories.values()):
         category[part.members] = i
-    alone = np.flatnonzero(form.label_costs)
-    if (category[alone] >= 0).any():  # such a label costs more than its category
+    single = np.flatnonzero(form.label_costs)
+    if (category[single] >= 0).any():  # such a label costs more than its category
         return None
-    category[alone] = len(form.categories) + np.arange(len(alone))
+    category[single] = len(form.categories) + np.arange(len(single))
     return Disjoint(category)
 
 
 class Disjoint:
     """Disjoint categories of equal weight; `category` is that of each label, -1 for a label that costs nothing."""
 
-    words = "the heaviest categories, as few as it takes"
+    description = "the heaviest categories, as few as it takes"
 
     def __init__(self, category: Indices) -> None:
         self._category = category
@@ -94,23 +94,23 @@ class Disjoint:
 class Balls:
     """Single labels, then the balls of a tree from small to large."""
 
-    words = "the smallest ball of the tree that has the mass"
+    description = "the smallest ball of the tree that has the mass"
 
     def __init__(self, metric: TreeMetric) -> None:
         self._tree, self._metric = tree_of(metric), metric
 
     def cheapest(self, p: Floats, t: float, inside: Masks) -> Masks:
         """The heaviest labels of the smallest ball that has the mass and holds all of `inside`."""
-        wanted = int(inside.sum())
-        if wanted < 2:
+        count = int(inside.sum())
+        if count < 2:
             one = np.zeros(len(p), dtype=bool)
             one[np.where(inside, np.inf, p).argmax()] = True
             if has_mass(p, one, t):
                 return one
         diameter, mass = self._tree.balls.diameter, weights_of(self._tree, p)
-        fits = (mass >= t - _ROUNDING) & (weights_of(self._tree, inside.astype(np.float64)) == wanted)
-        near = np.flatnonzero(fits)
-        for b in near[np.lexsort((-mass[near], diameter[near]))]:
+        fits = (mass >= t - _ROUNDING) & (weights_of(self._tree, inside.astype(np.float64)) == count)
+        fitting = np.flatnonzero(fits)
+        for b in fitting[np.lexsort((-mass[fitting], diameter[fitting]))]:
             ball = self._labels(int(b))
             if has_mass(p, ball, t):
                 return _heaviest(p, t, inside, ball)
@@ -123,7 +123,7 @@ class Balls:
         above = path[self._tree.labels[nodes[nodes[ball.centre].below].leaves], : depth + 1]
         shared = (path[:, : depth + 1] == above).cumsum(axis=1)  # common nodes of both paths from the root
         away = depth + self._metric.leaf_depth + 2 - 2 * shared[:, depth]
-        if ball.middle:
+        if ball.on_edge:
             away = np.minimum(away, depth + 1 + self._metric.leaf_depth - 2 * shared[:, depth - 1])
         return np.asarray(away <= ball.radius)
 
@@ -131,7 +131,7 @@ class Balls:
 class Few:
     """All sets by rising cost, then size."""
 
-    words = "all sets by rising cost"
+    description = "all sets by rising cost"
 
     def __init__(self, sets: Enumeration) -> None:
         (costs,) = sets.costs

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from udcp_dsl.diagnostics import OracleError
 from udcp_solvers.numeric.arrays import Floats
-from udcp_solvers.programs.instance import Outcome, Recipe, Wanted, given_up
+from udcp_solvers.programs.instance import ChainGoal, Outcome, Recipe, given_up
 
 
 class Task(NamedTuple):
@@ -26,7 +26,7 @@ class Task(NamedTuple):
 
     i: int
     p: Floats
-    wanted: Wanted
+    goal: ChainGoal
 
 
 @dataclass(eq=False)
@@ -38,9 +38,9 @@ class _Worker:
 
 
 class Workers:
-    """At most `most` processes, started when there is work for them, and kept until `close`."""
+    """At most `max_workers` processes, started when there is work for them, and kept until `close`."""
 
-    def __init__(self, recipe: Recipe, most: int) -> None:
+    def __init__(self, recipe: Recipe, max_workers: int) -> None:
         try:
             pickle.dumps(recipe)
         except Exception as error:  # a third-party solver object may raise anything
@@ -49,20 +49,20 @@ class Workers:
                 "or workers=1"
             ) from error
         self._recipe = recipe
-        self._most = most
+        self._max_workers = max_workers
         self._workers: list[_Worker] = []
 
     def solve(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Outcome]]:
         """Yield each task with its outcome, as they are finished."""
         waiting = deque(tasks)
         crashed: set[int] = set()
-        left = len(tasks)
-        while len(self._workers) < min(self._most, left):
+        unfinished = len(tasks)
+        while len(self._workers) < min(self._max_workers, unfinished):
             self._workers.append(self._start())
         for worker in self._workers:
             if worker.ready:
-                _give(worker, waiting)
-        while left:
+                _send_next(worker, waiting)
+        while unfinished:
             pipes = {worker.pipe: worker for worker in self._workers}
             for pipe in wait(list(pipes)):
                 worker = pipes[pipe]  # type: ignore[index]  # the pipes that were given, and nothing else
@@ -80,22 +80,22 @@ class Workers:
                     outcome = given_up(task.p, self._recipe.settings.program)
                 else:
                     worker.ready = True
-                    _give(worker, waiting)
+                    _send_next(worker, waiting)
                 if task is not None and outcome is not None:
-                    left -= 1
+                    unfinished -= 1
                     yield task, outcome
 
     def _start(self) -> _Worker:
         spawn = multiprocessing.get_context("spawn")
         ours, theirs = spawn.Pipe()
-        process = spawn.Process(target=_work, args=(theirs, self._recipe), daemon=True)
-        with _deaf_to_interrupts():
+        process = spawn.Process(target=_run_worker, args=(theirs, self._recipe), daemon=True)
+        with _interrupts_blocked():
             process.start()
         theirs.close()
         return _Worker(process, ours)
 
     def _replace(self, worker: _Worker) -> None:
-        _end(worker)
+        _terminate(worker)
         self._workers.remove(worker)
         if not worker.ready:
             raise OracleError(
@@ -107,12 +107,12 @@ class Workers:
     def close(self) -> None:
         """End all workers, even if they are busy."""
         for worker in self._workers:
-            _end(worker)
+            _terminate(worker)
         self._workers.clear()
 
 
 @contextlib.contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
+def _interrupts_blocked() -> Iterator[None]:
     """Processes started in this context never see Ctrl-C, which a terminal sends to all; the parent process handles
     it."""
     if not hasattr(signal, "pthread_sigmask"):
@@ -125,25 +125,25 @@ def _deaf_to_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _give(worker: _Worker, waiting: deque[Task]) -> None:
+def _send_next(worker: _Worker, waiting: deque[Task]) -> None:
     worker.task = waiting.popleft() if waiting else None
     if worker.task is not None:
         with contextlib.suppress(OSError):  # it has died, which the next read reports
             worker.pipe.send(worker.task[1:])
 
 
-def _end(worker: _Worker) -> None:
+def _terminate(worker: _Worker) -> None:
     worker.pipe.close()
     worker.process.terminate()
     worker.process.join()
 
 
-def _work(pipe: Connection, recipe: Recipe) -> None:
+def _run_worker(pipe: Connection, recipe: Recipe) -> None:
     """The worker process: reports that it is ready, then solves one instance after the other."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # for platforms where it could not be blocked
     instances = recipe.build()
     pipe.send(None)
     with contextlib.suppress(EOFError, OSError):  # the parent process is gone
         while True:
-            p, wanted = pipe.recv()
-            pipe.send(instances.solve(p, wanted))
+            p, goal = pipe.recv()
+            pipe.send(instances.solve(p, goal))

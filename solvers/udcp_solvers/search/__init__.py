@@ -46,6 +46,8 @@ line
     A parameter of the minorant: the slope of a table or of a bound, or how far a mixture leans from one half.
 margin
     How much worse than the best set, at least, every set is in which a given label is changed.
+margins_from_closed
+    Whether all nodes so far were closed with bounds for each label, so that margins can use them.
 minorant
     Label values, category weights and a constant whose sum is at most L - mu p on all sets of a node.
 mixture
@@ -67,8 +69,6 @@ slack, tie room
     Two values closer than the slack are equal; nodes up to the tie room above the incumbent are still looked at.
 stretch
     A part of the hull that is traced separately: all of it, inside the anchor, up to it, or beyond it.
-tells
-    Whether all nodes so far were closed with bounds for each label, so that margins can use them.
 touched
     A set touches a category if it holds one of its labels.
 twins

@@ -56,8 +56,9 @@ from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, liste
 # many: there a trial is quick, and a better set ends many nodes.
 _NEAR_LABELS, _MANY_LABELS = 8, 256
 # The most free labels for which a table of their number is minimised number by number.
-_COUNTABLE = 64
-# Up to this many nodes, labels are not fixed after the root, and margins use the bounds of closed nodes (`tells`).
+_MAX_COUNTED = 64
+# Up to this many nodes, labels are not fixed after the root, and margins use the bounds of closed nodes
+# (`margins_from_closed`).
 _FEW_NODES = 8
 # The most moves of a line, in the first node and in others.
 _FIRST_MOVES, _MOVES = 14, 5
@@ -140,16 +141,16 @@ def _open_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> Non
         label.closed_with, label.closed_without = np.inf, np.inf
     fill(root.low, -np.inf)
     fill(root.high, np.inf)
-    put(root.lines, T.warm)
+    put(root.lines, T.warm_lines)
     if limit_of(ints) >= 0:
         root.decided[len(root.decided) - 1] = FIRST
     fill(T.chosen, 0)
     _drop_fixed(ints, floats, root, T)
     T.bounds[0] = -np.inf
-    search.top, search.looked = 1, 0
+    search.top, search.node_count = 1, 0
     search.best, search.open_bound, search.shift = np.inf, np.inf, 0.0
     search.tie_room = search.slack if asked.ties else -search.slack
-    search.tells, search.is_sum = True, _is_sum(ints)
+    search.margins_from_closed, search.is_sum = True, _is_sum(ints)
 
 
 @jit
@@ -166,24 +167,24 @@ def _step(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspac
     top = search.top
     node, bound = node_at(ints, top, T), T.bounds[top]
     if bound >= _cutoff(T.search):
-        if search.tells:
+        if search.margins_from_closed:
             note_closed(bound, -np.inf, node, T)
         return
-    if search.looked >= asked.budget or top + 2 > len(T.bounds):  # used up, or no room on the stack for two nodes
-        search.open_bound, search.tells = min(search.open_bound, bound), False
+    if search.node_count >= asked.budget or top + 2 > len(T.bounds):  # used up, or no room on the stack for two nodes
+        search.open_bound, search.margins_from_closed = min(search.open_bound, bound), False
         return
-    search.looked += 1
-    search.tells = search.tells and search.looked <= _FEW_NODES
+    search.node_count += 1
+    search.margins_from_closed = search.margins_from_closed and search.node_count <= _FEW_NODES
     if not touch(ints, node, T) or not intervals(ints, floats, node, T):
         return
-    first = search.looked == 1
+    first = search.node_count == 1
     start_lines(_FIRST_MOVES if first else _MOVES, T.line)
     T.left_over.counted = _countable(ints, node, T)
     bound, value, solved = _tighten(ints, floats, asked, node, bound, found, T)
     if first:
-        put(T.warm, node.lines)
+        put(T.warm_lines, node.lines)
     if solved or bound >= _cutoff(T.search):
-        if search.tells:
+        if search.margins_from_closed:
             note_closed(bound, value, node, T)
         return
     if first:
@@ -193,7 +194,7 @@ def _step(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspac
         bound += search.shift
     T.bounds[top] = bound
     search.top = branch(ints, floats, top, T)
-    if search.tells and search.top == top:
+    if search.margins_from_closed and search.top == top:
         note_closed(bound, -np.inf, node, T)
 
 
@@ -220,14 +221,14 @@ def _tighten(
             return bound, value, not asked.ties
         at_root = last and left.counted < 0
         again = not last and next_line(ints, floats, node, value, _cutoff(T.search), T)
-        if not again and not last and search.looked == 1 and left.counted < 0:
+        if not again and not last and search.node_count == 1 and left.counted < 0:
             # Labels are fixed in the first node at its best lines; they are then fixed in all nodes.
             at_root = value == bound
             again = last = not at_root
         if at_root:
             _polish(ints, floats, node, found, T)
             note_root(value, T)
-        fixes = at_root or (better and not search.tells and search.looked > 1)
+        fixes = at_root or (better and not search.margins_from_closed and search.node_count > 1)
         if fixes and not _fix(ints, node, _cutoff(T.search) - value, T):
             return np.inf, value, False
         if not again and left.counted < 0:
@@ -251,7 +252,7 @@ def _offer(cost: float, ties: bool, found: Marks, T: Workspace) -> None:
 def _fix(ints: Ints, node: Node, room: float, T: Workspace) -> bool:
     """Fix the labels of a node whose change would raise its bound by more than `room`; False if that leaves no set."""
     if T.left_over.cap > room and fix_labels(ints, node, room, T):
-        T.search.tells = False
+        T.search.margins_from_closed = False
         return touch(ints, node, T)
     return True
 
@@ -285,9 +286,9 @@ def _fill_margins(ints: Ints, asked: Question, found: Marks, gap: float, at_limi
         if label.root == FREE:
             at_root = label.root_without if found[y] == IN else label.root_with
             closed = label.closed_without if found[y] == IN else label.closed_with
-            lowest = max(at_root, closed if search.tells else -np.inf)
-            # If labels were dropped at the root, `tells` is False, and the bounds that count were noted before the
-            # shift.
+            lowest = max(at_root, closed if search.margins_from_closed else -np.inf)
+            # If labels were dropped at the root, `margins_from_closed` is False, and the bounds that count were noted
+            # before the shift.
             margin[y] = max(lowest - least + search.shift, -gap)
         elif at_limit and label.root == OUT:
             margin[y] = 0.0
@@ -325,7 +326,7 @@ def _countable(ints: Ints, node: Node, T: Workspace) -> int:
     free = 0
     for y in listed(T.open, T.search.open):
         free += node.x[y] == FREE
-    return counted_of(ints) if T.search.is_sum and free <= _COUNTABLE else -1
+    return counted_of(ints) if T.search.is_sum and free <= _MAX_COUNTED else -1
 
 
 @jit

@@ -30,24 +30,24 @@ _FIRST_ASKS, _ASKS = 40, 3
 # Costs are equal if they differ by less than this part of them plus this part of the span of the loss.
 _NEAR, _NEAR_SPAN = 1e-10, 1e-11
 # In steps of the grid: how far above a point of it rounding may leave a bound; the most steps that floats tell apart.
-_BELOW, _MANY_STEPS = 1e-6, 1e8
+_ABOVE_GRID_POINT, _MANY_STEPS = 1e-6, 1e8
 
-# Places: the present branch; the whole, of which it is a half; then those that wait.
-_HERE, _WHOLE, _WAITING = range(3)
+# Places: the present branch; its parent, of which it is a half; then those that wait.
+_HERE, _PARENT, _WAITING = range(3)
 # The two sets of a branch: the one that is short of the mass, the one that has it.
-_SHORT, _HAS = range(2)
+_SHORT, _HAS_MASS = range(2)
 # Which half the present branch is: the first branch is none; the half with the label that divides; the one without it.
 _ROOT, _WITH, _WITHOUT = range(3)
 
 # The cost of a set, and its mass minus t.
-SET = np.dtype([("cost", "f8"), ("over", "f8")])
+SET = np.dtype([("cost", "f8"), ("excess", "f8")])
 # The number of waiting branches; branches and nodes of the search so far (`work`), and how many there may be; prices
 # still to be asked for; the half and the label that divides; whether every set of the branch has the mass. The mass t
 # and the cost of the cheapest known set that has it; the price asked for, and the height at which two lines meet. The
 # span of the loss, and the grid of its values: a step of 0 for none.
 STATE = np.dtype([
     ("waiting", "i8"), ("work", "i8"), ("budget", "i8"), ("asks", "i8"), ("half", "i8"), ("label", "i8"),
-    ("settled", "?"), ("t", "f8"), ("least", "f8"), ("mu", "f8"), ("height", "f8"),
+    ("all_have_mass", "?"), ("t", "f8"), ("least", "f8"), ("mu", "f8"), ("height", "f8"),
     ("span", "f8"), ("offset", "f8"), ("step", "f8"),
 ], align=True)  # fmt: skip
 
@@ -117,10 +117,10 @@ def mass_rows(start: int, stop: int, ints: Ints, floats: Floats, rows: MassRows,
         ties = repeats(ints, floats, W.p, T)
         more = _begin(ints, floats, rows.fixed[n], W, T)
         while more:
-            fill(T.warm, 0.0)
+            fill(T.warm_lines, 0.0)
             asked = Question(W.p, W.state.mu, W.fixed[_HERE], rows.span, max(rows.budget, 1), ties)
             gap = best_set(ints, floats, asked, W.found, True, T)
-            more = _advance(ints, floats, gap, T.search.looked, W, T)
+            more = _advance(ints, floats, gap, T.search.node_count, W, T)
         rows.gaps[n] = _gap_of(W)
         for y in range(len(W.best)):
             rows.masks[n, y] = W.best[y] == IN
@@ -130,7 +130,7 @@ def mass_rows(start: int, stop: int, ints: Ints, floats: Floats, rows: MassRows,
 def _begin(ints: Ints, floats: Floats, inside: Marks, W: Branches, T: Workspace) -> bool:
     """Ask the first question of a row, about the sets that agree with `inside`; False if none of them has the mass."""
     state = W.state
-    state.waiting, state.work, state.asks, state.label, state.settled = 0, 0, 0, 0, False
+    state.waiting, state.work, state.asks, state.label, state.all_have_mass = 0, 0, 0, 0, False
     state.least, state.half = np.inf, _ROOT
     fill(W.best, 0)
     for y in range(len(W.p)):
@@ -138,7 +138,7 @@ def _begin(ints: Ints, floats: Floats, inside: Marks, W: Branches, T: Workspace)
     order_by(W.p, W.order, T.spare)
     put(W.fixed[_HERE], inside)
     W.bounds[_HERE] = -np.inf
-    return _open(ints, floats, W, T)
+    return _begin_branch(ints, floats, W, T)
 
 
 @jit
@@ -147,7 +147,7 @@ def _gap_of(W: Branches) -> float:
     bound = W.state.least
     for i in range(_WAITING, _WAITING + W.state.waiting):
         bound = min(bound, W.bounds[i])
-    return float(W.state.least - bound) if bound < _enough(W) else 0.0
+    return float(W.state.least - bound) if bound < _cutoff(W) else 0.0
 
 
 @jit
@@ -158,30 +158,30 @@ def _advance(ints: Ints, floats: Floats, gap: float, work: int, W: Branches, T: 
     """
     state = W.state
     state.work += work
-    cost, over = cost_of(ints, floats, W.found, T), _over(W, W.found)
-    _consider(W, W.found, cost, over)
-    if state.settled:
-        if gap > 0.0 and cost - gap < _enough(W):
+    cost, excess = cost_of(ints, floats, W.found, T), _excess_mass(W, W.found)
+    _offer(W, W.found, cost, excess)
+    if state.all_have_mass:
+        if gap > 0.0 and cost - gap < _cutoff(W):
             W.bounds[_HERE] = cost - gap
-            _put(W, _SHORT, W.found, cost, over)
-            _put(W, _HAS, W.found, cost, over)
-            _wait(W)
-        return _next(ints, floats, W, T)
-    line = cost - state.mu * over
+            _store_set(W, _SHORT, W.found, cost, excess)
+            _store_set(W, _HAS_MASS, W.found, cost, excess)
+            _keep_waiting(W)
+        return _next_branch(ints, floats, W, T)
+    line = cost - state.mu * excess
     W.bounds[_HERE] = max(W.bounds[_HERE], _rounded_up(W, line - gap))
-    if W.bounds[_HERE] < _enough(W) and line < state.height - _near(W, state.height) and state.asks > 0:
-        _put(W, _SHORT if over < 0.0 else _HAS, W.found, cost, over)
+    if W.bounds[_HERE] < _cutoff(W) and line < state.height - _tolerance(W, state.height) and state.asks > 0:
+        _store_set(W, _SHORT if excess < 0.0 else _HAS_MASS, W.found, cost, excess)
         _improve(ints, floats, W, T)
         state.asks -= 1
-        _meet(W)
+        _set_meeting_price(W)
         return True
-    if W.bounds[_HERE] < _enough(W):
-        _wait(W)
-    return _next(ints, floats, W, T)
+    if W.bounds[_HERE] < _cutoff(W):
+        _keep_waiting(W)
+    return _next_branch(ints, floats, W, T)
 
 
 @jit
-def _next(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> bool:
+def _next_branch(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> bool:
     """Go on to the other half, or to the waiting branch of least bound; False if none can hold a better set, or the
     budget is used up."""
     state = W.state
@@ -193,22 +193,22 @@ def _next(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> bool:
             for i in range(_WAITING, _WAITING + state.waiting):
                 if least < 0 or W.bounds[i] < W.bounds[least]:
                     least = i
-            if least < 0 or state.work >= state.budget or W.bounds[least] >= _enough(W):
+            if least < 0 or state.work >= state.budget or W.bounds[least] >= _cutoff(W):
                 return False
-            _copy(W, least, _WHOLE)
+            _copy(W, least, _PARENT)
             _copy(W, _WAITING + state.waiting - 1, least)
             state.waiting -= 1
-            state.label = _divides(W)
+            state.label = _branching_label(W)
             state.half = _WITH
         state.work += 1
-        _copy(W, _WHOLE, _HERE)
-        _halve(ints, W)
-        if _open(ints, floats, W, T):
+        _copy(W, _PARENT, _HERE)
+        _fix_half(ints, W)
+        if _begin_branch(ints, floats, W, T):
             return True
 
 
 @jit
-def _halve(ints: Ints, W: Branches) -> None:
+def _fix_half(ints: Ints, W: Branches) -> None:
     """Fix the label that divides; of twins, the likelier enter first, then those of lower index."""
     twin, fixed, p, y = part(ints, TWIN), W.fixed[_HERE], W.p, W.state.label
     for k in range(len(p)):
@@ -221,45 +221,44 @@ def _halve(ints: Ints, W: Branches) -> None:
 
 
 @jit
-def _open(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> bool:
-    """Begin the present branch, with the two sets of the whole that it is half of, or with its smallest and largest
-    set.
+def _begin_branch(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> bool:
+    """Begin the present branch, with the two sets of its parent, or with its smallest and largest set.
 
     False if none of its sets has the mass.
     """
     state, fixed, smallest, largest = W.state, W.fixed[_HERE], W.trial[0], W.trial[1]
-    state.settled = False
+    state.all_have_mass = False
     for y in range(len(fixed)):
         smallest[y] = IN if fixed[y] == IN else 0
         largest[y] = IN if fixed[y] != OUT else 0
-    over = _over(W, largest)
-    if over < 0.0:
+    excess = _excess_mass(W, largest)
+    if excess < 0.0:
         return False
     cost = cost_of(ints, floats, largest, T)
-    _consider(W, largest, cost, over)
-    short_over = _over(W, smallest)
-    if short_over >= 0.0:  # every set of the branch has the mass
-        state.settled, state.mu = True, 0.0
+    _offer(W, largest, cost, excess)
+    short_excess = _excess_mass(W, smallest)
+    if short_excess >= 0.0:  # every set of the branch has the mass
+        state.all_have_mass, state.mu = True, 0.0
         put(W.found, largest)
         return True
     short_cost = cost_of(ints, floats, smallest, T)
     half = state.half != _ROOT
     kept_short, kept_has = _inherit(ints, floats, W, T) if half else (False, False)
     if not kept_short:
-        _put(W, _SHORT, smallest, short_cost, short_over)
+        _store_set(W, _SHORT, smallest, short_cost, short_excess)
     if not kept_has:
-        _put(W, _HAS, largest, cost, over)
+        _store_set(W, _HAS_MASS, largest, cost, excess)
     state.asks = _ASKS if half else _FIRST_ASKS
-    _meet(W)
+    _set_meeting_price(W)
     return True
 
 
 @jit
 def _inherit(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> tuple[bool, bool]:
-    """Change the two sets of the whole to agree with what is fixed in the half; returns whether the one is still short
+    """Change the two sets of the parent to agree with what is fixed in the half; returns whether the one is still short
     of the mass, and whether the other still has it."""
     fixed = W.fixed[_HERE]
-    for which in (_SHORT, _HAS):
+    for which in (_SHORT, _HAS_MASS):
         mask, changed = W.sets[_HERE, which], 0
         for y in range(len(fixed)):
             if fixed[y] != FREE and (mask[y] == IN) != (fixed[y] == IN):
@@ -267,37 +266,37 @@ def _inherit(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> tuple[boo
                 changed += 1
         if changed > 0:
             known = _set_of(W, _HERE, which)
-            known.cost, known.over = cost_of(ints, floats, mask, T), _over(W, mask)
-            _consider(W, mask, known.cost, known.over)
-    short, has = _set_of(W, _HERE, _SHORT), _set_of(W, _HERE, _HAS)
-    if short.over < 0.0 or has.over >= 0.0:
-        return short.over < 0.0, has.over >= 0.0
+            known.cost, known.excess = cost_of(ints, floats, mask, T), _excess_mass(W, mask)
+            _offer(W, mask, known.cost, known.excess)
+    short, has = _set_of(W, _HERE, _SHORT), _set_of(W, _HERE, _HAS_MASS)
+    if short.excess < 0.0 or has.excess >= 0.0:
+        return short.excess < 0.0, has.excess >= 0.0
     # The two have exchanged their roles.
     put(W.trial[2], W.sets[_HERE, _SHORT])
-    cost, over = short.cost, short.over
-    _put(W, _SHORT, W.sets[_HERE, _HAS], has.cost, has.over)
-    _put(W, _HAS, W.trial[2], cost, over)
+    cost, excess = short.cost, short.excess
+    _store_set(W, _SHORT, W.sets[_HERE, _HAS_MASS], has.cost, has.excess)
+    _store_set(W, _HAS_MASS, W.trial[2], cost, excess)
     return True, True
 
 
 @jit
-def _meet(W: Branches) -> None:
+def _set_meeting_price(W: Branches) -> None:
     """Set the price at which the two sets meet, and the better of them to begin with."""
-    short, has = _set_of(W, _HERE, _SHORT), _set_of(W, _HERE, _HAS)
-    mu = max(0.0, (has.cost - short.cost) / (has.over - short.over))
-    of_short, of_has = short.cost - mu * short.over, has.cost - mu * has.over
+    short, has = _set_of(W, _HERE, _SHORT), _set_of(W, _HERE, _HAS_MASS)
+    mu = max(0.0, (has.cost - short.cost) / (has.excess - short.excess))
+    of_short, of_has = short.cost - mu * short.excess, has.cost - mu * has.excess
     W.state.mu, W.state.height = mu, min(of_short, of_has)
-    put(W.found, W.sets[_HERE, _SHORT if of_short < of_has else _HAS])
+    put(W.found, W.sets[_HERE, _SHORT if of_short < of_has else _HAS_MASS])
 
 
 @jit
-def _divides(W: Branches) -> int:
+def _branching_label(W: Branches) -> int:
     """The heaviest free label in which the two sets that meet differ; if there is none, the heaviest free label."""
     p, found = W.p, -1
     for alike in (False, True):
         for y in range(len(p)):
-            differs = alike or W.sets[_WHOLE, _SHORT, y] != W.sets[_WHOLE, _HAS, y]
-            if W.fixed[_WHOLE, y] == FREE and differs and (found < 0 or p[y] > p[found]):
+            differs = alike or W.sets[_PARENT, _SHORT, y] != W.sets[_PARENT, _HAS_MASS, y]
+            if W.fixed[_PARENT, y] == FREE and differs and (found < 0 or p[y] > p[found]):
                 found = y
         if found >= 0:
             break
@@ -305,7 +304,7 @@ def _divides(W: Branches) -> int:
 
 
 @jit
-def _wait(W: Branches) -> None:
+def _keep_waiting(W: Branches) -> None:
     """Let the present branch wait, unless none of its labels is free."""
     free = 0
     for mark in W.fixed[_HERE]:
@@ -319,24 +318,24 @@ def _wait(W: Branches) -> None:
 def _improve(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> None:
     """Try sets between the two: drop labels that the one with the mass can do without, or add one label to the
     other."""
-    short, has, trial, p = W.sets[_HERE, _SHORT], W.sets[_HERE, _HAS], W.trial[0], W.p
-    known = _set_of(W, _HERE, _HAS)
-    cost, over = known.cost, known.over
+    short, has, trial, p = W.sets[_HERE, _SHORT], W.sets[_HERE, _HAS_MASS], W.trial[0], W.p
+    known = _set_of(W, _HERE, _HAS_MASS)
+    cost, excess = known.cost, known.excess
     put(trial, has)
     for y in W.order:
-        if trial[y] == IN and short[y] != IN and p[y] <= over:
+        if trial[y] == IN and short[y] != IN and p[y] <= excess:
             trial[y] = 0
             less = cost_of(ints, floats, trial, T)
             if less < cost:
-                cost, over = less, over - p[y]
+                cost, excess = less, excess - p[y]
             else:
                 trial[y] = IN
-    _consider(W, trial, cost, _over(W, trial))
+    _offer(W, trial, cost, _excess_mass(W, trial))
     put(trial, short)
     for y in W.order:
-        if has[y] == IN and short[y] != IN and p[y] >= -_set_of(W, _HERE, _SHORT).over:
+        if has[y] == IN and short[y] != IN and p[y] >= -_set_of(W, _HERE, _SHORT).excess:
             trial[y] = IN
-            _consider(W, trial, cost_of(ints, floats, trial, T), _over(W, trial))
+            _offer(W, trial, cost_of(ints, floats, trial, T), _excess_mass(W, trial))
             trial[y] = 0
 
 
@@ -351,31 +350,31 @@ def _copy(W: Branches, of: int, to: int) -> None:
     """Copy a branch to another place."""
     W.bounds[to] = W.bounds[of]
     put(W.fixed[to], W.fixed[of])
-    for which in (_SHORT, _HAS):
+    for which in (_SHORT, _HAS_MASS):
         put(W.sets[to, which], W.sets[of, which])
         old, new = _set_of(W, of, which), _set_of(W, to, which)
-        new.cost, new.over = old.cost, old.over
+        new.cost, new.excess = old.cost, old.excess
 
 
 @jit
-def _put(W: Branches, which: int, mask: Marks, cost: float, over: float) -> None:
+def _store_set(W: Branches, which: int, mask: Marks, cost: float, excess: float) -> None:
     """Make a set one of the two of the present branch."""
     put(W.sets[_HERE, which], mask)
     known = _set_of(W, _HERE, which)
-    known.cost, known.over = cost, over
+    known.cost, known.excess = cost, excess
 
 
 @jit
-def _consider(W: Branches, mask: Marks, cost: float, over: float) -> None:
+def _offer(W: Branches, mask: Marks, cost: float, excess: float) -> None:
     """Note a set if it has the mass and is cheaper than all before."""
-    if over >= 0.0 and cost < W.state.least:
+    if excess >= 0.0 and cost < W.state.least:
         W.state.least = cost
         for y in range(len(mask)):
             W.best[y] = IN if mask[y] == IN else 0
 
 
 @jit
-def _over(W: Branches, mask: Marks) -> float:
+def _excess_mass(W: Branches, mask: Marks) -> float:
     """The mass of a set minus t."""
     high, low = -W.state.t, 0.0
     for y in range(len(mask)):
@@ -385,14 +384,14 @@ def _over(W: Branches, mask: Marks) -> float:
 
 
 @jit
-def _enough(W: Branches) -> float:
+def _cutoff(W: Branches) -> float:
     """A bound is of use only below this."""
     least = float(W.state.least)
-    return least - _near(W, least) if least < np.inf else least
+    return least - _tolerance(W, least) if least < np.inf else least
 
 
 @jit
-def _near(W: Branches, cost: float) -> float:
+def _tolerance(W: Branches, cost: float) -> float:
     return _NEAR * abs(cost) + _NEAR_SPAN * float(W.state.span)
 
 
@@ -402,4 +401,4 @@ def _rounded_up(W: Branches, bound: float) -> float:
     step, offset = float(W.state.step), float(W.state.offset)
     if step <= 0.0 or abs(bound - offset) > _MANY_STEPS * step:
         return bound
-    return max(bound, float(offset + step * np.ceil((bound - offset) / step - _BELOW)))
+    return max(bound, float(offset + step * np.ceil((bound - offset) / step - _ABOVE_GRID_POINT)))

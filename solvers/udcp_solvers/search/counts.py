@@ -56,7 +56,7 @@ def by_count(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     start += before
     first = math.ceil(T.quantities[j].low - WHOLE) - before
     last = math.floor(T.quantities[j].high + WHOLE) - before
-    _share_out(ints, counts, last, node, T)
+    _list_free_labels(ints, counts, last, node, T)
     merged = _merge_all(ints, counts, T)
     whole = T.categories[len(T.categories) - 1]
     least, at = np.inf, -1
@@ -71,21 +71,21 @@ def by_count(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
 
 
 @jit
-def _outer(above: Ints, c: int, C: int) -> int:
+def _category_around(above: Ints, c: int, C: int) -> int:
     """The category around category c, or around label c if `above` is by label; C for none."""
     around = above[c]
     return int(around) if around >= 0 else C
 
 
 @jit
-def _share_out(ints: Ints, counts: Floats, last: int, node: Node, T: Workspace) -> None:
+def _list_free_labels(ints: Ints, counts: Floats, last: int, node: Node, T: Workspace) -> None:
     """List the free labels of each category by value, and reserve space for every number of them that may be chosen."""
     home, above = part(ints, HOME), part(ints, ABOVE)
     categories, C, free, end = T.categories, len(T.categories) - 1, 0, 0
     for c in range(C + 1):
         category = categories[c]
-        category.room, category.length, category.head = 1, 0, -1
-        category.enters, category.left = False, 0
+        category.capacity, category.length, category.head = 1, 0, -1
+        category.enters, category.to_choose = False, 0
     for y in listed(T.open, T.search.open):
         T.labels[y].following = -1
         if node.x[y] == FREE:
@@ -94,16 +94,16 @@ def _share_out(ints: Ints, counts: Floats, last: int, node: Node, T: Workspace) 
     order_by(T.keys, T.order[:free], T.spare)
     for n in range(free - 1, -1, -1):
         y = T.order[n]
-        c = _outer(home, y, C)
+        c = _category_around(home, y, C)
         T.labels[y].following, categories[c].head = categories[c].head, y
         while counts[y] > 0.0:
-            categories[c].room = min(categories[c].room + 1, last + 1)
+            categories[c].capacity = min(categories[c].capacity + 1, last + 1)
             if c == C:
                 break
-            c = _outer(above, c, C)
+            c = _category_around(above, c, C)
     for c in range(C + 1):
         categories[c].place = end
-        end += categories[c].room
+        end += categories[c].capacity
 
 
 @jit
@@ -113,17 +113,17 @@ def _merge_all(ints: Ints, counts: Floats, T: Workspace) -> int:
     categories, C, merged, end = T.categories, len(T.categories) - 1, 0, 0
     for c in rising:
         inner = categories[c]
-        _alone(c, counts, T)
+        _fill_own_values(c, counts, T)
         inner.enters = inner.state & TOUCHED != 0 or T.pool[inner.place] <= 0.0
         if not inner.enters:
             T.pool[inner.place] = 0.0
-        around = _outer(above, c, C)
-        _alone(around, counts, T)
+        around = _category_around(above, c, C)
+        _fill_own_values(around, counts, T)
         width = _merge(c, around, end, T)
         categories[merged].merged, categories[merged].picks = c, end
         merged += 1
         end += width
-    _alone(C, counts, T)
+    _fill_own_values(C, counts, T)
     return merged
 
 
@@ -132,7 +132,7 @@ def _merge(c: int, around: int, end: int, T: Workspace) -> int:
     """Merge a category into the one around it; returns for how many numbers. picks[end + k] is how many of k labels it
     gets."""
     inner, outer, pool = T.categories[c], T.categories[around], T.pool
-    width = min(outer.length + inner.length - 1, outer.room)
+    width = min(outer.length + inner.length - 1, outer.capacity)
     for k in range(width):
         T.trial[k] = np.inf
         for s in range(max(0, k - outer.length + 1), min(k + 1, inner.length)):
@@ -147,7 +147,7 @@ def _merge(c: int, around: int, end: int, T: Workspace) -> int:
 
 
 @jit
-def _alone(c: int, counts: Floats, T: Workspace) -> None:
+def _fill_own_values(c: int, counts: Floats, T: Workspace) -> None:
     """Compute, once, the least values of a category for every number of its free labels that are in no inner
     category."""
     category = T.categories[c]
@@ -161,7 +161,7 @@ def _alone(c: int, counts: Floats, T: Workspace) -> None:
         y = T.labels[y].following
     T.pool[category.place] = total
     n, y = 1, category.head
-    while y >= 0 and n < category.room:
+    while y >= 0 and n < category.capacity:
         if counts[y] > 0.0:
             total += T.labels[y].value
             T.pool[category.place + n] = total
@@ -175,23 +175,23 @@ def _choose(ints: Ints, counts: Floats, number: int, merged: int, T: Workspace) 
     """Choose the labels of the best set of `number` labels: from outer categories to inner ones, as many as each
     got."""
     above, categories, C = part(ints, ABOVE), T.categories, len(T.categories) - 1
-    categories[C].left, categories[C].enters = number, True
+    categories[C].to_choose, categories[C].enters = number, True
     for n in range(merged - 1, -1, -1):
         inner = categories[categories[n].merged]
-        outer = categories[_outer(above, categories[n].merged, C)]
+        outer = categories[_category_around(above, categories[n].merged, C)]
         s = 0
         if outer.enters:
-            s = T.picks[categories[n].picks + outer.left]
-            outer.left -= s
-        inner.left = s
+            s = T.picks[categories[n].picks + outer.to_choose]
+            outer.to_choose -= s
+        inner.to_choose = s
         inner.enters = outer.enters and (inner.enters or s > 0)
     for c in range(C + 1):
         if categories[c].enters:
-            _take(categories[c].head, counts, categories[c].left, T)
+            _choose_first(categories[c].head, counts, categories[c].to_choose, T)
 
 
 @jit
-def _take(y: int, counts: Floats, number: int, T: Workspace) -> None:
+def _choose_first(y: int, counts: Floats, number: int, T: Workspace) -> None:
     """Choose labels of a category: those not counted that are below 0, and of those counted the first `number`."""
     while y >= 0:
         if counts[y] == 0.0:

@@ -47,9 +47,9 @@ PLAIN, INSIDE, UP_TO, BEYOND = range(4)
 
 # Places of corners. Waiting corners come first, the next one last; behind it is the one that is asked for; then the
 # left end, the best set at the anchor, and the best set at a right end beyond the anchor.
-_MOST_WAITING = 48
-_LEFT, _STAR, _OTHER = range(_MOST_WAITING + 1, _MOST_WAITING + 4)
-_PLACES = _MOST_WAITING + 4
+_MAX_WAITING = 48
+_LEFT, _STAR, _OTHER = range(_MAX_WAITING + 1, _MAX_WAITING + 4)
+_PLACES = _MAX_WAITING + 4
 
 # Relative tolerance of prices: up to a price this much higher, a set may be bought at the price itself, given rounding.
 PRICE_ROUNDING = 1e-9
@@ -140,7 +140,7 @@ def price_block(start: int, stop: int, ints: Ints, floats: Floats, rows: PriceRo
 def price_rows(start: int, stop: int, ints: Ints, floats: Floats, rows: PriceRows, R: Trace, T: Workspace) -> None:
     """Compute the prices of rows start .. stop - 1, or their sets."""
     for n in range(start, stop):
-        _take_row(rows, n, R)
+        _load_row(rows, n, R)
         ties = repeats(ints, floats, R.p, T)  # the search alone decides all other ties
         rows.gaps[n] = 0.0
         more = begin(R)
@@ -152,7 +152,7 @@ def price_rows(start: int, stop: int, ints: Ints, floats: Floats, rows: PriceRow
 
 
 @jit
-def _take_row(rows: PriceRows, n: int, R: Trace) -> None:
+def _load_row(rows: PriceRows, n: int, R: Trace) -> None:
     """Begin row n: nothing is known yet."""
     state = R.state
     state.wanted, state.label, state.anchor, state.threshold = rows.wanted, rows.y[n], rows.anchor[n], rows.tau[n]
@@ -186,7 +186,7 @@ def _answer(ints: Ints, floats: Floats, budget: int, ties: bool, R: Trace, T: Wo
     """Find the best set that is asked for; returns how much better another set may be, at most."""
     state = R.state
     if state.anew:
-        fill(T.warm, 0.0)
+        fill(T.warm_lines, 0.0)
         state.anew, state.nodes = False, budget
     fill(T.margin, np.inf)
     _restrict(R, T.margin)
@@ -195,7 +195,7 @@ def _answer(ints: Ints, floats: Floats, budget: int, ties: bool, R: Trace, T: Wo
     gap = best_set(ints, floats, question, found, state.started, T)
     corner.cost, corner.price = take_free(ints, floats, question, found, T), state.mu
     put(R.margins[state.place], T.margin)
-    state.nodes -= T.search.looked
+    state.nodes -= T.search.node_count
     if state.asked == LEFT_END:
         _guess_first_right(ints, floats, R, T)
     return gap
@@ -306,7 +306,7 @@ def advance(R: Trace) -> bool:
             return not ended and _next_end(R)
     elif asked == BETWEEN:
         ended = _take_between(R)
-    return (not ended and _meet(R)) or _end_stretch(R, ended)
+    return (not ended and _ask_between(R)) or _end_stretch(R, ended)
 
 
 @jit
@@ -381,7 +381,7 @@ def _take_left_end(R: Trace) -> bool:
 
 
 @jit
-def _meet(R: Trace) -> bool:
+def _ask_between(R: Trace) -> bool:
     """Ask for the best set where the lines of the left end and the next waiting corner meet; False if none waits."""
     state = R.state
     while state.top >= 0:
@@ -392,7 +392,7 @@ def _meet(R: Trace) -> bool:
             state.gain = gain
             put(R.marks[top + 1], R.marks[top])
             return _ask(R, BETWEEN, max(ratio(rise, 0.0, gain, gain_low), state.price), top + 1, True)
-        _go_on(R)
+        _move_left_end(R)
     return False
 
 
@@ -411,7 +411,7 @@ def _take_between(R: Trace) -> bool:
         if state.stretch == UP_TO and not _within(R.marks[found], R.marks[_STAR]):
             state.nested = False
             return True
-        if found < _MOST_WAITING:
+        if found < _MAX_WAITING:
             state.top = found
         else:  # no space: it replaces the waiting corner, which is found again from here
             _copy(R, found, top)
@@ -420,7 +420,7 @@ def _take_between(R: Trace) -> bool:
         return True
     state.price = state.mu
     _buy(R, top, state.mu)
-    _go_on(R)
+    _move_left_end(R)
     return state.stretch != UP_TO and _is_bought(R)
 
 
@@ -433,7 +433,7 @@ def _end_stretch(R: Trace, ended: bool) -> bool:
         return state.wanted == ALL and _begin_above(R)
     if state.stretch == UP_TO:
         ended = False
-        if _begin_beyond(R) or _meet(R):
+        if _begin_beyond(R) or _ask_between(R):
             return True
     # Labels bought beyond a right end have a price above it, even if a search was not proved.
     state.price = max(state.price, state.right)
@@ -542,7 +542,7 @@ def _copy(R: Trace, of: int, to: int) -> None:
 
 
 @jit
-def _go_on(R: Trace) -> None:
+def _move_left_end(R: Trace) -> None:
     """Make the next waiting corner the left end."""
     _copy(R, R.state.top, _LEFT)
     R.state.top -= 1

@@ -69,7 +69,7 @@ from udcp_solvers.search.layout import (
 from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, listed
 
 # The most free labels for which the upper ends of hard atoms are worth their time.
-_FEW = 12
+_MAX_FREE_FOR_UPPER = 12
 
 
 @jit
@@ -190,7 +190,7 @@ def _of_hard_atom(
         low = hard(ints, floats, kind, k, node.x, IN, listed(T.candidates, T.search.candidates))
     elif free == 0:
         low, high = 0.0, 0.0
-    if 0 < free <= _FEW:
+    if 0 < free <= _MAX_FREE_FOR_UPPER:
         # The empty set has the value 0.
         high = max(
             hard(ints, floats, kind, k, node.x, FREE, listed(T.candidates, T.search.candidates)),
@@ -393,12 +393,12 @@ def take_free(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Work
 @jit
 def _cost_with(ints: Ints, floats: Floats, y: int, chosen: Marks, empty: bool, T: Workspace) -> float:
     """L of a set and one label more. Costs of single labels are cached: at the lowest price, most sets are empty."""
-    if empty and not np.isnan(T.alone[y]):
-        return float(T.alone[y])
+    if empty and not np.isnan(T.single_cost[y]):
+        return float(T.single_cost[y])
     before = chosen[y]
     chosen[y] = IN
     cost = cost_of(ints, floats, chosen, T)
     chosen[y] = before
     if empty:
-        T.alone[y] = cost
+        T.single_cost[y] = cost
     return cost

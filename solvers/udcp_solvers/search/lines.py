@@ -34,7 +34,7 @@ from udcp_solvers.search.minorant import mixes
 from udcp_solvers.search.workspace import NEAR, Node, Workspace
 
 # Relative to what the bound lacks for the node to end: a smaller gain is not worth another bound.
-_WORTHWHILE = 0.03
+_MIN_GAIN = 0.03
 
 
 @jit
@@ -59,10 +59,10 @@ def next_line(ints: Ints, floats: Floats, node: Node, bound: float, limit: float
             return True
         lines[s] = L.best_line
     for s in range(L.line + 1, len(lines)):
-        reach = _reach(ints, floats, s, node, T)
+        reach = _line_range(ints, floats, s, node, T)
         slope = _slope(ints, floats, s, lines[s], T) if reach > 0.0 else 0.0
         if slope != 0.0:
-            _take_up(s, slope, reach, bound, node, T)
+            _begin_line(s, slope, reach, bound, node, T)
             return True
     L.line = len(lines)
     return False
@@ -77,11 +77,11 @@ def _move(slope: float, bound: float, limit: float, node: Node, T: Workspace) ->
     _narrow(node.lines[L.line], bound, slope, L)
     node.lines[L.line], hope = _summit(L)
     L.moves -= 1
-    return bool(hope - L.highest > _WORTHWHILE * (limit - L.highest))
+    return bool(hope - L.highest > _MIN_GAIN * (limit - L.highest))
 
 
 @jit
-def _take_up(s: int, slope: float, reach: float, bound: float, node: Node, T: Workspace) -> None:
+def _begin_line(s: int, slope: float, reach: float, bound: float, node: Node, T: Workspace) -> None:
     """Begin to move a line, within `reach` of 0."""
     L, line = T.line, node.lines[s]
     # A line that was set in the node around this one stays near its value there.
@@ -109,7 +109,7 @@ def _narrow(line: float, bound: float, slope: float, L: Record) -> None:
 
 
 @jit
-def _reach(ints: Ints, floats: Floats, s: int, node: Node, T: Workspace) -> float:
+def _line_range(ints: Ints, floats: Floats, s: int, node: Node, T: Workspace) -> float:
     """How far from 0 a line may be; 0 if it is not to be moved."""
     Q = len(T.quantities)
     if s < Q:

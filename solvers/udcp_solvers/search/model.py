@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 # The most cells of the table of an atom: 256 MiB.
-_MOST_CELLS = 1 << 25
+_MAX_CELLS = 1 << 25
 
 
 class Model(NamedTuple):
@@ -78,16 +78,16 @@ def _entries(loss: Loss) -> dict[int, Entries] | None:
     large."""
     found: dict[int, Entries] = {}
     for node in loss.expression.nodes:
-        if not isinstance(node, ir.Leaf) or _easy(node.atom.additive()) is not None:
+        if not isinstance(node, ir.Leaf) or _as_quantity(node.atom.additive()) is not None:
             continue
         entries = node.atom.entries()
-        if entries is None or entries.cells > _MOST_CELLS:
+        if entries is None or entries.cells > _MAX_CELLS:
             return None
         found[id(node)] = entries
     return found
 
 
-def _easy(form: Additive | None) -> Additive | None:
+def _as_quantity(form: Additive | None) -> Additive | None:
     """The form if it is a quantity, else None."""
     return None if form is None or form.diameters or form.of_size is not None else form
 
@@ -162,7 +162,7 @@ class _Builder:
             if id(node) in self.at:
                 stack.pop()
                 continue
-            waiting = [] if self._easy(node) is not None else [c for c in node.children if id(c) not in self.at]
+            waiting = [] if self._as_quantity(node) is not None else [c for c in node.children if id(c) not in self.at]
             if isinstance(node, ir.Table):
                 waiting = []
             if waiting:
@@ -172,8 +172,8 @@ class _Builder:
             stack.pop()
         return self.at[id(root)]
 
-    def _easy(self, node: ir.Node) -> Additive | None:
-        return _easy(self.forms[id(node)])
+    def _as_quantity(self, node: ir.Node) -> Additive | None:
+        return _as_quantity(self.forms[id(node)])
 
     def _op(self, kind: int, *operands: int, number: float = 0.0, slack: float = 0.0) -> int:
         a, b, c = (*operands, -1, -1, -1)[:3]
@@ -192,7 +192,7 @@ class _Builder:
         return len(self.quantities) - 1
 
     def _placed(self, node: ir.Node) -> int:
-        form = self._easy(node)
+        form = self._as_quantity(node)
         if isinstance(node, ir.Constant):
             return self._op(CONSTANT, number=node.number)
         if form is not None:
@@ -204,7 +204,7 @@ class _Builder:
             case ir.Leaf():
                 return self._atom(node)
             case ir.Table():
-                counted = self._easy(node.count)
+                counted = self._as_quantity(node.count)
                 assert counted is not None, "counts are sums"
                 return self._table(counted, node.table)
             case ir.Add():
@@ -235,8 +235,8 @@ class _Builder:
 
     def _sum(self, node: ir.Add) -> int:
         """A sum; its easy terms together are one quantity."""
-        easy = [form for term in node.terms if (form := self._easy(term)) is not None]
-        hard = [self.at[id(term)] for term in node.terms if self._easy(term) is None]
+        easy = [form for term in node.terms if (form := self._as_quantity(term)) is not None]
+        hard = [self.at[id(term)] for term in node.terms if self._as_quantity(term) is None]
         if easy:
             total = Additive.of_constant(0.0, self.K)
             for form in easy:
@@ -379,7 +379,7 @@ class _Builder:
         terms = root.terms if isinstance(root, ir.Add) else (root,)
         least = np.zeros(self.K)
         for term in terms:
-            form = self._easy(term)
+            form = self._as_quantity(term)
             if form is not None:
                 least = least + form.label_costs
                 for part in form.categories.values():

@@ -34,7 +34,7 @@ _TRIPLES_TIMES_NODES = 400_000_000_000
 # The most branches and nodes for a cheapest set: beyond that, a solver is faster.
 MASS_BUDGET = 1_500
 # The cells that a row counts for when it is decided whether threads pay off.
-_HEAVY = 1 << 12
+_CELLS_PER_ROW = 1 << 12
 
 
 class SearchPrices:
@@ -45,9 +45,9 @@ class SearchPrices:
         self._model = model_of(loss)
         low, high = loss.facts.interval
         self.span = high - low
-        self._budget = self._nodes(loss.K) if budget is None else budget
+        self._budget = self._node_budget(loss.K) if budget is None else budget
 
-    def _nodes(self, K: int) -> int:
+    def _node_budget(self, K: int) -> int:
         """The most nodes for each part of a row."""
         ints = self._model.ints.base if isinstance(self._model.ints, Patched) else self._model.ints
         pairs = PAIRS in ints[ints[CODE] : ints[CODE + 1] : 4]
@@ -107,7 +107,7 @@ class SearchPrices:
             span=self.span,
             grid=grid,
         )
-        over_rows(mass_block, len(P), _HEAVY, *self._model, rows)
+        over_rows(mass_block, len(P), _CELLS_PER_ROW, *self._model, rows)
         return out.view(np.bool_)
 
     def _rows(self, P: Probabilities, wanted: int, anchor: Floats | None, gaps: Floats | None) -> PriceRows:
@@ -128,7 +128,7 @@ class SearchPrices:
         )
 
     def _trace(self, rows: PriceRows) -> None:
-        over_rows(price_block, len(rows.P), _HEAVY, *self._model, rows)
+        over_rows(price_block, len(rows.P), _CELLS_PER_ROW, *self._model, rows)
 
 
 class Cheapest(NamedTuple):
@@ -145,7 +145,7 @@ class MassSearch:
     def __init__(self, loss: Loss, prices: SearchPrices) -> None:
         self.loss = loss
         self.prices = prices
-        self._grid = _steps_of(loss)
+        self._grid = _grid_of(loss)
 
     @staticmethod
     def of(loss: Loss) -> MassSearch | None:
@@ -161,7 +161,7 @@ class MassSearch:
         return Cheapest(mask, float(self.loss.batch(mask[None, :])[0]), float(gaps[0]))
 
 
-def _steps_of(loss: Loss) -> Floats:
+def _grid_of(loss: Loss) -> Floats:
     """Offset and step of the values that the loss takes; a step of 0 if there is no grid, or rounding could blur it."""
     expression, interval = loss.expression, loss.facts.interval
     grid = grids(expression)[id(expression.root)]

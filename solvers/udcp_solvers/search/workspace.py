@@ -34,8 +34,8 @@ CATEGORY = np.dtype([
     ("root", "i8"),  # the bits set by labels that are in at the root
     ("touched", "i8"),  # whether the present set touches it
     ("weight", "f8"), ("v", "f8"),  # in the minorant; the least value of its part of the forest
-    ("place", "i8"), ("length", "i8"), ("room", "i8"),  # `counts`: where its least values begin, how many, at most
-    ("head", "i8"), ("enters", "?"), ("left", "i8"),  # its first label; is it entered; how many labels to choose
+    ("place", "i8"), ("length", "i8"), ("capacity", "i8"),  # `counts`: where its least values begin, how many, at most
+    ("head", "i8"), ("enters", "?"), ("to_choose", "i8"),  # its first label; is it entered; how many labels to choose
     ("merged", "i8"), ("picks", "i8"),  # in record n: the n-th category merged, and where its picks begin
 ], align=True)  # fmt: skip
 
@@ -53,7 +53,7 @@ OPERATION = np.dtype([
 PENDING = np.dtype([("operation", "i8"), ("factor", "f8")])
 
 _SEARCH = [
-    ("top", "i8"), ("looked", "i8"),  # nodes on the stack, and nodes looked at
+    ("top", "i8"), ("node_count", "i8"),  # nodes on the stack, and nodes looked at
     ("open", "i8"), ("candidates", "i8"),  # numbers of open labels and of candidates
     ("best", "f8"),  # of the incumbent: its cost minus its worth
     ("ceiling", "f8"),  # the value of all labels at the limit of the loss
@@ -61,7 +61,7 @@ _SEARCH = [
     ("open_bound", "f8"),  # the least bound of a node that the budget left open
     ("slack", "f8"), ("tie_room", "f8"),  # tolerance, and how far above the incumbent nodes are still looked at
     ("steepest", "f8"),  # the largest worth
-    ("tells", "?"),  # whether the bounds of closed nodes are known for every label
+    ("margins_from_closed", "?"),  # whether margins can use the bounds of closed nodes
     ("is_sum", "?"),  # whether the loss has no hard atom
 ]  # fmt: skip
 # The parts of a minorant other than values and weights, each as operation (or -1) and factor.
@@ -121,9 +121,9 @@ class Workspace(NamedTuple):
     The stack of nodes: `marks` (deep, K + C + N), `reals` (deep, 3 Q + N) and `bounds` (deep,). Records as above;
     category C stands for all labels. Lists of labels: `open`, those free in some node, and `candidates`, these and
     those that are in at the root; `order` and `spare` are scratch for lists, `keys` and `trial` for numbers. `chosen`:
-    the set that attains the last bound. `warm`: the lines of the first node of the last question. `margin` (K,): how
-    much worse than the best set, at least, sets are in which a label is changed. `alone` (K,): what each label costs
-    alone, NaN if not yet known. `pool` and `picks`: tables of counts.
+    the set that attains the last bound. `warm_lines`: the lines of the first node of the last question. `margin` (K,):
+    how much worse than the best set, at least, sets are in which a label is changed. `single_cost` (K,): what each
+    label costs alone, NaN if not yet known. `pool` and `picks`: tables of counts.
     """
 
     marks: Marks
@@ -145,9 +145,9 @@ class Workspace(NamedTuple):
     spare: Ints
     keys: Floats
     trial: Floats
-    warm: Floats
+    warm_lines: Floats
     margin: Floats
-    alone: Floats
+    single_cost: Floats
     pool: Floats
     picks: Ints
 
@@ -179,9 +179,9 @@ def workspace_of(ints: Ints) -> Workspace:
         spare=np.zeros(wide, np.int64),
         keys=np.zeros(wide),
         trial=np.zeros(wide),
-        warm=np.zeros(Q + N),
+        warm_lines=np.zeros(Q + N),
         margin=np.zeros(K),
-        alone=np.full(K, np.nan),
+        single_cost=np.full(K, np.nan),
         pool=np.zeros(inside + 2 * C + 2 * K + 4 if counts else 1),
         picks=np.zeros((C + 1) * (K + 1) if counts else 1, np.int64),
     )
@@ -196,9 +196,9 @@ def node_at(ints: Ints, place: int, T: Workspace) -> Node:
 
 
 @jit
-def listed(room: Ints, many: int) -> Ints:
-    """The first `many` entries of an array: a list of labels."""
-    return room[:many]
+def listed(labels: Ints, count: int) -> Ints:
+    """The first `count` entries of an array: a list of labels."""
+    return labels[:count]
 
 
 @jit

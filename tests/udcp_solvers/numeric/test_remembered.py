@@ -12,7 +12,7 @@ from numba.core.base import BaseContext
 from numba.core.types.functions import BaseFunction
 
 from udcp_solvers.numeric.compiled import jit
-from udcp_solvers.numeric.remembered import remembered_calls
+from udcp_solvers.numeric.remembered import cached_calls
 
 _LOOK_UP: Any = BaseFunction.get_call_type
 _SIZE: Any = BaseContext.get_abi_sizeof
@@ -20,7 +20,7 @@ _SIZE: Any = BaseContext.get_abi_sizeof
 
 def test_numba_is_left_as_it_was() -> None:
     thresholds = gc.get_threshold()
-    with remembered_calls(), remembered_calls():
+    with cached_calls(), cached_calls():
         assert BaseFunction.get_call_type is not _LOOK_UP
         assert BaseContext.get_abi_sizeof is not _SIZE
     assert BaseFunction.get_call_type is _LOOK_UP
@@ -59,7 +59,7 @@ def test_the_same_call_is_looked_up_once_for_its_types_and_flags(monkeypatch: py
     plain = questions(np.int8)
     for dtype in (np.int16, np.float32, np.float64):
         for flags in ({}, {"error_model": "numpy"}):
-            with remembered_calls():
+            with cached_calls():
                 assert 0 < questions(dtype, **flags) < plain
                 assert questions(dtype, **flags) == 0
     assert BaseFunction.get_call_type is counting
@@ -90,7 +90,7 @@ def test_the_size_of_a_type_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -
 
     plain = questions()
     assert plain > len(set(asked))
-    with remembered_calls():
+    with cached_calls():
         assert questions() <= len(set(asked))
         assert questions() == 0
     assert questions() == plain

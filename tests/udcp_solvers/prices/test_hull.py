@@ -121,6 +121,6 @@ def test_kernels_find_what_they_forgot(room: ModuleType, text: str, monkeypatch:
     oracle = Price(udcp.loads(WIDE + text))
     assert type(oracle._prices).__module__ == room.__name__
     scores = oracle.scores(P)
-    monkeypatch.setattr(room, "_HELD", 4)
+    monkeypatch.setattr(room, "_MAX_HELD", 4)
     np.testing.assert_array_equal(oracle.scores(P), scores)
     assert len(np.unique(scores[0])) > 4

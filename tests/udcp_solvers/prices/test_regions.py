@@ -35,13 +35,13 @@ def test_labels_and_weights_are_those_by_distances(seed: int) -> None:
     runs = np.empty((len(tree.nodes), 2), dtype=np.int64)
     for b, ball in enumerate(tree.balls):
         centre = int(inner[ball.centre])
-        ends = [centre, int(hierarchy.parent[centre])] if ball.middle else [centre]
+        ends = [centre, int(hierarchy.parent[centre])] if ball.on_edge else [centre]
         near = distance[ends][:, hierarchy.leaf].min(axis=0) <= ball.radius
         listed = np.zeros(K, dtype=bool)
         for low, high in runs[: runs_of(b, tree, runs)].tolist():
             listed[tree.labels[low:high]] = True
         assert (listed == near).all()
-        assert ball.many == near.sum()
+        assert ball.label_count == near.sum()
         assert weights[b] == pytest.approx(weight[near].sum())
 
 

@@ -98,7 +98,7 @@ def test_regions_are_the_widest_balls(nodes: str) -> None:
     for b, ball in enumerate(tree.balls):
         listed = [y for low, high in runs[: runs_of(b, tree, runs)] for y in tree.labels[low:high].tolist()]
         members = frozenset(listed)
-        assert len(members) == len(listed) == ball.many
+        assert len(members) == len(listed) == ball.label_count
         assert members not in found
         found[members] = int(ball.diameter)
         assert apart[np.ix_(list(members), list(members))].max() == found[members]
@@ -127,8 +127,8 @@ def test_values_of_all_balls_together_and_one_by_one(text: str, seed: int) -> No
     together, apart = make(), make()
     assert isinstance(together, TreePrices)
     assert isinstance(apart, TreePrices)
-    assert together._areas.shared
-    apart._areas = apart._areas._replace(shared=False)
+    assert together._model.shared
+    apart._model = apart._model._replace(shared=False)
     P = np.concatenate([rows(K, seed, 24), rng.dirichlet(np.full(K, 0.1), 20)])
     P = P[(P >= 0).all(axis=1)]  # the dyadic rows are for fewer labels
     np.testing.assert_array_equal(together.scores(P), apart.scores(P))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import udcp_dsl as udcp
 from tests.udcp_solvers.prices.price_losses import WHOLES, assert_priced_by
-from udcp_solvers.price import chosen
+from udcp_solvers.price import choose_algorithm
 from udcp_solvers.prices.enumeration import Enumeration
 from udcp_solvers.prices.wholes import WholePrices
 from udcp_solvers.search.prices import SearchPrices
@@ -76,9 +76,9 @@ def test_other_losses_are_left_alone(expression: str) -> None:
 
 def test_it_is_the_way_of_price_and_takes_no_anchor() -> None:
     loss = udcp.loads(SPEC.format("nodes(h) + 0.01 * size"))
-    way, make = chosen(loss)
+    algorithm, make = choose_algorithm(loss)
     assert isinstance(make(), WholePrices)
-    assert way.exact
+    assert algorithm.exact
     P = np.full((24, 8), 0.125)
     assert udcp.SetPredictor(loss, alpha=0.2).calibrate(P, np.arange(24) % 8).anchors is None
 

@@ -17,7 +17,7 @@ from udcp_dsl.prediction.oracle import Floats, Masks
 from udcp_dsl.testing import GeneratedSpec, all_masks, specs
 from udcp_solvers.ilp import Ilp
 from udcp_solvers.programs.by_mass import chain, targets
-from udcp_solvers.programs.exact import Exact, Tally, short_cut
+from udcp_solvers.programs.exact import Exact, Tally, mass_cut
 from udcp_solvers.programs.mass import has_mass
 
 SOME_LEVELS = [Fraction(x, 100) for x in (30, 50, 75, 90, 99, 100)]
@@ -110,7 +110,7 @@ def test_a_cut_takes_the_short_set_and_no_set_that_has_the_mass(data: st.DataObj
     t = math.fsum([*p[some].tolist(), data.draw(st.sampled_from((0.0, 1e-12)))])
     if has_mass(p, short, t):
         return
-    row = short_cut(p, short, t, inside)
+    row = mass_cut(p, short, t, inside)
     meets = masks[:, row.columns] @ row.coefficients >= row.low
     assert not meets[(masks == short).all(axis=1)].any()
     for mask in masks[~meets]:

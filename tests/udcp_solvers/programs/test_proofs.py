@@ -74,7 +74,7 @@ def test_a_false_optimum_is_asked_again_without_presolve(
     assert found.proved != always
     report = tally.report()
     assert (report.proved, report.doubtful) == ((0, 1) if always else (1, 0))
-    assert report.retried >= 1
+    assert report.retried == 1
 
 
 @pytest.mark.parametrize("scale", [1e9, 1.0, 1e-8])

@@ -21,7 +21,7 @@ from udcp_dsl.prediction.oracle import Floats
 from udcp_solvers.ilp import Ilp
 from udcp_solvers.programs.checkpoint import Checkpoint
 from udcp_solvers.programs.exact import Report
-from udcp_solvers.programs.instance import Instances, Outcome, Wanted
+from udcp_solvers.programs.instance import ChainGoal, Instances, Outcome
 
 SPEC = "labels 0..5  categories F { a: {0..2}, b: {2, 3}, c: {3..5} }  loss l = count(F) + 0.1 * size"
 LEVELS = [0.9]
@@ -51,14 +51,14 @@ def uninterrupted() -> tuple[bytes, Report]:
 
 
 @pytest.fixture
-def solved(monkeypatch: pytest.MonkeyPatch) -> list[Wanted]:
+def solved(monkeypatch: pytest.MonkeyPatch) -> list[ChainGoal]:
     """What was asked of each instance that this process solved."""
-    asked: list[Wanted] = []
+    asked: list[ChainGoal] = []
     solve = Instances.solve
 
-    def counted(self: Instances, p: Floats, wanted: Wanted) -> Outcome:
-        asked.append(wanted)
-        return solve(self, p, wanted)
+    def counted(self: Instances, p: Floats, goal: ChainGoal) -> Outcome:
+        asked.append(goal)
+        return solve(self, p, goal)
 
     monkeypatch.setattr(Instances, "solve", counted)
     return asked
@@ -88,7 +88,7 @@ def alive(group: int) -> bool:
     ],
 )
 def test_a_run_that_was_stopped_goes_on_with_the_same_bytes(
-    tmp_path: Path, uninterrupted: tuple[bytes, Report], solved: list[Wanted], workers: int, how: signal.Signals
+    tmp_path: Path, uninterrupted: tuple[bytes, Report], solved: list[ChainGoal], workers: int, how: signal.Signals
 ) -> None:
     P = rows(MANY)
     np.save(tmp_path / "p.npy", P)
@@ -148,7 +148,7 @@ def test_workers_change_nothing(program: str) -> None:
     assert done == 4 * 4
 
 
-def test_every_face_resumes_what_it_was_asked(tmp_path: Path, solved: list[Wanted]) -> None:
+def test_every_face_resumes_what_it_was_asked(tmp_path: Path, solved: list[ChainGoal]) -> None:
     loss = udcp.loads(SPEC)
     P, y = rows(5), np.array([0, 1, 2, 3, 4])
     first = Ilp(loss, checkpoint=tmp_path / "c")
@@ -165,7 +165,7 @@ def test_every_face_resumes_what_it_was_asked(tmp_path: Path, solved: list[Wante
     assert not solved
     again.score_of(P, y + 1)
     again.sets(P, -0.3)
-    assert solved == [Wanted("label", v) for v in (1, 2, 3, 4, 5)] + [Wanted("threshold", -0.3)] * 5
+    assert solved == [ChainGoal("label", v) for v in (1, 2, 3, 4, 5)] + [ChainGoal("threshold", -0.3)] * 5
 
 
 def test_first_is_the_label_of_least_score() -> None:
@@ -189,7 +189,7 @@ def test_optimal_is_the_first_set_of_the_chain() -> None:
         Ilp(loss, program="price").optimal(P)
 
 
-def test_what_is_not_whole_is_solved_again(tmp_path: Path, solved: list[Wanted]) -> None:
+def test_what_is_not_whole_is_solved_again(tmp_path: Path, solved: list[ChainGoal]) -> None:
     loss, P, file = udcp.loads(SPEC), rows(4), tmp_path / "c"
     whole = Ilp(loss, checkpoint=file).scores(P)
     content = file.read_bytes()
@@ -232,14 +232,14 @@ def test_records_keep_every_bit(tmp_path: Path) -> None:
     p = np.array([0.1, 5e-324, 1 / 3])
     scores = np.array([np.inf, -0.0, 0.1 + 0.2])
     kept = Checkpoint(tmp_path / "c", "it")
-    kept.add(p, Wanted(), Outcome(Report(1, 1, questions=3), scores=scores))
+    kept.add(p, ChainGoal(), Outcome(Report(1, 1, questions=3), scores=scores))
     kept.close()
-    found = Checkpoint(tmp_path / "c", "it").find(p, Wanted())
+    found = Checkpoint(tmp_path / "c", "it").find(p, ChainGoal())
     assert found is not None
     assert found.scores is not None
     assert found.scores.tobytes() == scores.tobytes()
     assert found.report == Report(1, 1, questions=3)
-    assert Checkpoint(tmp_path / "c", "it").find(p, Wanted("first")) is None
+    assert Checkpoint(tmp_path / "c", "it").find(p, ChainGoal("first")) is None
 
 
 CRASHING = """
