@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
@@ -76,7 +76,9 @@ def test_each_set_of_the_chain_is_the_cheapest_with_its_mass(data: st.DataObject
 def test_the_same_with_cbc(data: st.DataObject) -> None:
     spec: GeneratedSpec = data.draw(specs(max_labels=6))
     loss = spec.compile()
-    assert_chain(loss, data.draw(rows(loss.K)), "CBC")
+    p = data.draw(rows(loss.K))
+    assume(p[p > 0].min() > 1e-290)  # with smaller ones CBC may give no answer, which is reported
+    assert_chain(loss, p, "CBC")
 
 
 @pytest.mark.parametrize("solver", ["HiGHS", "CBC"])
