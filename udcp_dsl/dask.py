@@ -107,7 +107,7 @@ def write_parts(
     """Write the remaining parts; `tell` is called with the number of rows that all workers have done."""
     with parts.writing():
         # A task, which Dask repeats if all workers that had its result are gone.
-        sent = client.submit(_itself, predictor, pure=False)
+        sent = client.submit(_identity, predictor, pure=False)
         here = _absolute(parts.source)
         files = [file.absolute() for file in parts.files]
         futures = [
@@ -153,7 +153,7 @@ def spread(client: Any, source: Source, tell: Callable[[int], None] | None = Non
     if sum(counts) != len(rows):
         raise InputError(f"{source.parts[0].path}: had {len(rows)} rows before, and now has {sum(counts)}")
     ends = np.cumsum([0, *counts])
-    return replace(rows, P=cast(Matrix, Spread(client, numbers, ends, np.arange(len(rows)), (), tell)))
+    return replace(rows, P=cast(Matrix, RemoteMatrix(client, numbers, ends, np.arange(len(rows)), (), tell)))
 
 
 def _absolute(source: Source) -> Source:
@@ -161,7 +161,7 @@ def _absolute(source: Source) -> Source:
     return replace(source, parts=tuple(replace(part, path=part.path.absolute()) for part in source.parts))
 
 
-class Spread(BlockedMatrix):
+class RemoteMatrix(BlockedMatrix):
     """A matrix in parts: to compute on its rows, a worker reads a part and applies `changes`, then the function."""
 
     is_remote = True
@@ -175,29 +175,29 @@ class Spread(BlockedMatrix):
         changes: tuple[Callable[[Any], Any], ...],
         tell: Callable[[int], None] | None,
     ) -> None:
-        super().__init__((len(chosen), len(numbers.labels)), lambda: iter([self.ask(_itself)]))
+        super().__init__((len(chosen), len(numbers.labels)), lambda: iter([self.apply(_identity)]))
         self._client, self._numbers, self._ends, self._tell = client, numbers, ends, tell
         self._chosen, self._changes = chosen, changes
 
-    def map(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Spread:
+    def map(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> RemoteMatrix:
         changes = (*self._changes, change)
-        return Spread(self._client, self._numbers, self._ends, self._chosen, changes, self._tell)
+        return RemoteMatrix(self._client, self._numbers, self._ends, self._chosen, changes, self._tell)
 
-    def __getitem__(self, rows: slice | npt.NDArray[np.integer[Any]]) -> Spread:
-        return Spread(self._client, self._numbers, self._ends, self._chosen[rows], self._changes, self._tell)
+    def __getitem__(self, rows: slice | npt.NDArray[np.integer[Any]]) -> RemoteMatrix:
+        return RemoteMatrix(self._client, self._numbers, self._ends, self._chosen[rows], self._changes, self._tell)
 
-    def ask(self, ask: Callable[..., npt.NDArray[Any]], *columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def apply(self, function: Callable[..., npt.NDArray[Any]], *columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """As for any `BlockedMatrix`; each part is a task, which is sent the entries of its own rows in the columns."""
         if not len(self):
-            return ask(np.empty(self.shape), *columns)
+            return function(np.empty(self.shape), *columns)
         places = np.searchsorted(self._chosen, self._ends)
-        question = self._client.submit(_itself, (ask, self._changes), pure=False)
+        task = self._client.submit(_identity, (function, self._changes), pure=False)
         futures, slices = [], {}
         for which, (first, last) in enumerate(pairwise(places.tolist())):
             if last > first:
                 own = self._chosen[first:last] - self._ends[which]
                 sent = [column[first:last] for column in columns]
-                future = self._client.submit(_asked, question, self._numbers.part(which), own, sent, pure=False)
+                future = self._client.submit(_apply_to_part, task, self._numbers.part(which), own, sent, pure=False)
                 futures.append(future)
                 slices[future.key] = slice(first, last)
         out, done = np.empty(0), 0
@@ -212,21 +212,21 @@ class Spread(BlockedMatrix):
         return out
 
 
-def _itself(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
-def _asked(question: Any, source: Source, own: npt.NDArray[np.int64], columns: list[Any]) -> tuple[Any, list[str]]:
+def _apply_to_part(task: Any, source: Source, own: npt.NDArray[np.int64], columns: list[Any]) -> tuple[Any, list[str]]:
     """The task of a worker: read rows of a part, apply the changes, then the function that was sent."""
-    ask, changes = question
+    function, changes = task
 
     def answer() -> Any:
         P: Any = source.stored().P[own]
         for change in changes:
             P = P.map(change)
-        return P.ask(ask, *columns)
+        return P.apply(function, *columns)
 
-    return _heard(answer)
+    return _run_task(answer)
 
 
 def _answers(client: Any, futures: list[Any]) -> Iterator[tuple[Any, Any]]:
@@ -285,10 +285,10 @@ def _write(
 ) -> tuple[Tally | str, list[str]]:
     """The task of a worker: write the sets of one part, in one thread. To read and write in parallel would take a
     second core, which another worker needs."""
-    return _heard(lambda: predict_file(predictor, source, file, level, overlap=False, plain_ids=plain_ids))
+    return _run_task(lambda: predict_file(predictor, source, file, level, overlap=False, plain_ids=plain_ids))
 
 
-def _heard(work: Callable[[], Any]) -> tuple[Any, list[str]]:
+def _run_task(work: Callable[[], Any]) -> tuple[Any, list[str]]:
     """Run `work` with single-threaded kernels; return its result or its error as text, and its warnings.
 
     An error is returned, not raised: invalid input is no failure of the worker, and Dask must not try again.

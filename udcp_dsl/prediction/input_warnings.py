@@ -17,7 +17,7 @@ from udcp_dsl.diagnostics import SpecWarning, warn
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import CalibrationWarning, row_draws, show_level, warn_of_too_few
 from udcp_dsl.prediction.calibrate.difficulty import bin_names
-from udcp_dsl.prediction.containers import by_rows
+from udcp_dsl.prediction.containers import apply_by_rows
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.row_attributes import Positions
 
@@ -75,7 +75,7 @@ def warn_of_shared_draws(rows: Rows, seed: int) -> None:
     """Warn if rows without ids have equal probabilities (rounded or constant ones), and so share a random draw."""
     if rows.ids is not None:
         return
-    draws = by_rows(rows.P, lambda block: row_draws(block, seed))
+    draws = apply_by_rows(rows.P, lambda block: row_draws(block, seed))
     _, counts = np.unique(draws, return_counts=True)
     shared = int(counts[counts > 1].sum())
     if shared > _SHARED * len(rows):
@@ -109,7 +109,7 @@ def _better_order(rows: Rows) -> str | None:
     out of z: a classifier that nearly always predicts one label gains if its column is given another label.
     """
     K, likeliest, truth, highest = len(rows.labels), rows.likeliest, rows.truth, rows.highest_probabilities
-    below = by_rows(rows.P, lambda block, top: np.count_nonzero(top[:, None] > block, axis=1), highest)
+    below = apply_by_rows(rows.P, lambda block, top: np.count_nonzero(top[:, None] > block, axis=1), highest)
     order = np.random.default_rng(0).permutation(np.flatnonzero(below == K - 1))  # in a tie there is no likeliest label
     chosen_on, judged_on = order[: len(order) // 2], order[len(order) // 2 :]
     label_of = _labels_of_columns(likeliest[chosen_on], truth[chosen_on], K)

@@ -19,7 +19,14 @@ from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
 from udcp_dsl.expression.rows.given import RowInputs, columns_of
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.containers import BlockedMatrix, by_rows, is_frame, listed, refuse_another_index, some_rows_of
+from udcp_dsl.prediction.containers import (
+    BlockedMatrix,
+    apply_by_rows,
+    is_frame,
+    listed,
+    refuse_another_index,
+    some_rows_of,
+)
 from udcp_dsl.prediction.rows.probability_matrix import (
     Matrix,
     check_class_names,
@@ -97,12 +104,12 @@ class Rows:
     @cached_property
     def _looks(self) -> npt.NDArray[np.float64]:
         """Three columns, found in one pass: the likeliest label, its p, and p of the true label (NaN without truth)."""
-        return by_rows(self.P, _look, *(() if self.y is None else (self.y,)))
+        return apply_by_rows(self.P, _look, *(() if self.y is None else (self.y,)))
 
 
 def highest(P: Matrix) -> npt.NDArray[np.float64]:
     """The highest probability of each row."""
-    return by_rows(P, _highest)
+    return apply_by_rows(P, _highest)
 
 
 def _highest(P: Matrix) -> npt.NDArray[np.float64]:

@@ -26,7 +26,7 @@ from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.expression.decisions import HANDED_OVER, KEPT, Decided, best_actions
 from udcp_dsl.prediction.calibrate import CalibrationWarning
 from udcp_dsl.prediction.calibrate.cells import asked
-from udcp_dsl.prediction.containers import by_rows, to_array
+from udcp_dsl.prediction.containers import apply_by_rows, to_array
 from udcp_dsl.prediction.oracle import AnchoredOracle
 from udcp_dsl.prediction.stages.anchors import PricedRows
 from udcp_dsl.prediction.stages.stage import Left, Stage
@@ -113,7 +113,7 @@ class Decision(Stage):
         loss = setting.oracle.loss.of_spec
         oracle = setting.decider.with_inputs(given.inputs)
         assert isinstance(oracle, AnchoredOracle)
-        codes = by_rows(given.P, partial(_codes, oracle, self.price), *oracle.own_columns)
+        codes = apply_by_rows(given.P, partial(_codes, oracle, self.price), *oracle.own_columns)
         decided = _from_codes(loss, codes)
         rest = min(set(self.parts.values()), key=lambda part: (self._rows_of(part), part))
         found = [self.parts.get(name, rest) for name in decided.names(loss.actions).tolist()]

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 import udcp_dsl as udcp
 from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.containers import BlockedMatrix, by_rows, changed, to_array
+from udcp_dsl.prediction.containers import BlockedMatrix, apply_by_rows, changed, to_array
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.source import Source, open_rows
 
@@ -246,7 +246,7 @@ def test_rows_of_a_stored_matrix_are_taken_and_changed_block_by_block() -> None:
     chosen = stored[np.array([0, 4, 9])]
     assert to_array(changed(chosen, lambda block: -block)).tolist() == [[0, -1], [-8, -9], [-18, -19]]
     assert to_array(chosen[1:]).tolist() == [[8, 9], [18, 19]]
-    assert by_rows(stored[:0], lambda block: block.sum(axis=1)).shape == (0,)
+    assert apply_by_rows(stored[:0], lambda block: block.sum(axis=1)).shape == (0,)
     with pytest.raises(IndexError, match="rising"):
         stored[np.array([2, 1])]
     rows = Rows(("a", "b"), stored, np.zeros(10, dtype=np.int64))  # type: ignore[arg-type]  # stands for the array
