@@ -34,7 +34,7 @@ from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.probability_matrix import Matrix
 from udcp_dsl.prediction.rows.source import Source, open_rows
 from udcp_dsl.prediction.streams.identities import refuse_shared_ids
-from udcp_dsl.prediction.streams.manifest import Parts, open_folder, remove_leftovers
+from udcp_dsl.prediction.streams.manifest import ResultFolder, open_folder, remove_leftovers
 from udcp_dsl.prediction.streams.predicting import Tally, predict_file
 from udcp_dsl.prediction.writing import refuse_taken_names, sets_ending
 
@@ -102,7 +102,11 @@ def _others(predictor: SetPredictor) -> dict[str, RowInput]:
 
 
 def write_parts(
-    client: Any, predictor: SetPredictor, parts: Parts, level: Fraction, tell: Callable[[int], None] | None = None
+    client: Any,
+    predictor: SetPredictor,
+    parts: ResultFolder,
+    level: Fraction,
+    tell: Callable[[int], None] | None = None,
 ) -> Tally:
     """Write the remaining parts; `tell` is called with the number of rows that all workers have done."""
     with parts.writing():

@@ -532,7 +532,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         if saved is not None:
             oracle, options, (stages, thresholds) = saved
             predictor = self._new_predictor(oracle, options)
-            predictor.take_up(restored(Setting(predictor.promise, predictor.oracle), stages, thresholds))
+            predictor.use_chain(restored(Setting(predictor.promise, predictor.oracle), stages, thresholds))
             predictor.given_labels = self._given_labels()
             self.predictor_ = predictor
 

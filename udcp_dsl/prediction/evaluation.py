@@ -18,7 +18,7 @@ from udcp_dsl.expression.decisions import HANDED_OVER, KEPT
 from udcp_dsl.prediction.calibrate import Level, show_level
 from udcp_dsl.prediction.calibrate.levels import CONFIDENCE, clopper_pearson
 from udcp_dsl.prediction.containers import BlockedMatrix, frame_index
-from udcp_dsl.prediction.empty_sets import told
+from udcp_dsl.prediction.empty_sets import share_text
 from udcp_dsl.prediction.input_warnings import warn_of_full_sets, warn_of_shared_draws
 from udcp_dsl.prediction.least_covered import LeastCovered, Part
 from udcp_dsl.prediction.limits.measured import LimitMeasure, LimitPoints, limit_lines, limit_table, measure_limits
@@ -222,7 +222,7 @@ class Measures(Result):
             yield from (("", f"{cost:.6g}", f"for {term}") for term, cost in self.cost_by_term.items())
         quantiles = ", ".join(f"{q:.0%} {size}" for q, size in self.size_quantiles.items())
         yield "mean size", f"{self.mean_size:.6g}", f"quantiles {quantiles}"
-        yield "empty sets", f"{self.empty}", told(self.empty / self.n)
+        yield "empty sets", f"{self.empty}", share_text(self.empty / self.n)
         if self.handed_over is not None:
             yield "handed over", f"{self.handed_over:.1%}", "of the rows: their sets cost as much as all labels"
         if self.size_violation is not None:

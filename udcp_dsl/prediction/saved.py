@@ -45,7 +45,7 @@ def save(predictor: SetPredictor, path: str | Path) -> None:
 
 def digest(predictor: SetPredictor) -> str:
     """A hash that identifies the predictor: that of its file, if unchanged since loading, or of what `save` writes."""
-    read = predictor.read_as
+    read = predictor.file_hash
     if read is not None and read[0] is predictor.chain:
         return read[1]
     return str(_content(predictor)["sha256"])
@@ -101,7 +101,7 @@ def load(path: str | Path) -> SetPredictor:
     try:
         predictor = _rebuild(content)
         if (content["version"], content["format_version"]) == (__version__, FORMAT_VERSION):
-            predictor.read_as = predictor.chain, content["sha256"]
+            predictor.file_hash = predictor.chain, content["sha256"]
         return predictor
     except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         raise InputError(
@@ -198,7 +198,7 @@ def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
         options=oracle["options"],
         class_names=content["class_names"],
     )
-    predictor.take_up(read_chain(content["stages"], Setting(predictor.promise, predictor.oracle)))
+    predictor.use_chain(read_chain(content["stages"], Setting(predictor.promise, predictor.oracle)))
     predictor.logits, predictor.normalize = content["logits"], content["normalize"]
     predictor.given_labels = _given_labels(content["given_labels"], loss.K)
     return predictor

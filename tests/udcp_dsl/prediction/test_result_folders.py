@@ -25,7 +25,7 @@ from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.rows.source import Source, open_rows
 from udcp_dsl.prediction.streams import predicting
-from udcp_dsl.prediction.streams.manifest import Parts, locked, open_folder
+from udcp_dsl.prediction.streams.manifest import ResultFolder, locked, open_folder
 from udcp_dsl.prediction.streams.predicting import predict_parts
 
 LABELS = ["cat", "dog", "wolf"]
@@ -182,7 +182,7 @@ def test_a_large_file_has_its_sets_in_pieces_which_are_gone_on_with(
     monkeypatch.setattr("udcp_dsl.prediction.streams.manifest._PIECE", length // 2)
     source, predictor, out = open_rows(one_file / f"all{ending}", LABELS), made(), one_file / "out"
 
-    def opened() -> Parts:
+    def opened() -> ResultFolder:
         return open_folder(out, ".parquet", predictor, source, LEVEL)
 
     parts = opened()
@@ -253,16 +253,16 @@ def test_an_interrupt_says_how_to_go_on(one_file: Path, output: str, monkeypatch
     monkeypatch.setattr("udcp_dsl.prediction.streams.manifest._PIECE", 5)
     made().save("pets.json")
     command = ["predict", "pets.json", "--probs", "all.parquet", "--id", "photo", "-o", output]
-    answering, asked = predicting.answers, list[int]()
+    predict_block, asked = predicting.predict_block, list[int]()
 
     def interrupted(*given: Any, first: int, **more: Any) -> Any:
         asked.append(first)
         if first >= 24:
             raise KeyboardInterrupt
-        return answering(*given, first=first, **more)
+        return predict_block(*given, first=first, **more)
 
     with monkeypatch.context() as patched:
-        patched.setattr(predicting, "answers", interrupted)
+        patched.setattr(predicting, "predict_block", interrupted)
         result = CliRunner().invoke(main, command)
     assert result.exit_code == 130
     last = result.stderr.splitlines()[-1]

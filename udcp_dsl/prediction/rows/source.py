@@ -22,7 +22,7 @@ from udcp_dsl.prediction.containers import BlockedMatrix, listed, to_array
 from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.prediction.rows.column_roles import ENTRIES, Columns
 from udcp_dsl.prediction.rows.columns import Block, ColumnSpec
-from udcp_dsl.prediction.rows.file_parts import Part, blamed_on, find_parts
+from udcp_dsl.prediction.rows.file_parts import Part, find_parts, naming_file_in_errors
 from udcp_dsl.prediction.rows.probability_matrix import Matrix, arrange, names_of_classes
 from udcp_dsl.prediction.rows.row_attributes import id_texts, sample_ids
 from udcp_dsl.prediction.rows.text_tables import csv_column
@@ -102,7 +102,7 @@ class Source:
         before: Part | None = None
         for which, part in enumerate(self.parts):
             start = part.start
-            with blamed_on(part.path, self.beside_in):
+            with naming_file_in_errors(part.path, self.beside_in):
                 try:
                     if not part.continues(before):  # else the file is already open, at the first row of this piece
                         blocks = part.blocks(self.wanted, most, like)
@@ -129,7 +129,7 @@ class Source:
             return self.rows
         n = 0
         for part in self.parts:
-            with blamed_on(part.path):
+            with naming_file_in_errors(part.path):
                 n += sum(len(block.values) for block in part.blocks(self.wanted, self.batch_rows))
         return n
 
@@ -220,7 +220,7 @@ class Source:
         """The row with this number, counted from 0; other rows are not checked."""
         at = 0
         for part in self.parts:
-            with blamed_on(part.path):
+            with naming_file_in_errors(part.path):
                 for block in part.blocks(self.wanted, None):
                     if row < at + len(block.values):
                         place = slice(row - at, row - at + 1)
@@ -228,7 +228,7 @@ class Source:
                         single = replace(block, values=block.values[place], texts=texts)
                         return self._checked(single, part, row, _Kinds(self.labels))
                     at += len(block.values)
-        with blamed_on(self.parts[-1].path):
+        with naming_file_in_errors(self.parts[-1].path):
             raise InputError(f"there is no row {row}: rows are counted from 0, and there are {at}")
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from udcp_dsl.prediction.containers import BlockedMatrix
-from udcp_dsl.prediction.empty_sets import told
+from udcp_dsl.prediction.empty_sets import share_text
 from udcp_dsl.prediction.least_covered import LeastCovered
 from udcp_dsl.prediction.limits.measured import LimitMeasure, LimitPoints, limit_lines, measure_limits
 from udcp_dsl.prediction.oracle import SolvingOracle
@@ -46,7 +46,7 @@ class InSample:
     @property
     def lines(self) -> tuple[Line, ...]:
         """The results in words."""
-        empty = () if not self.empty else (f"empty sets {ROWS}: {told(self.empty)}",)
+        empty = () if not self.empty else (f"empty sets {ROWS}: {share_text(self.empty)}",)
         limits = limit_lines(self.limits, self.least_covered.overall.coverage, self.unit)
         about = (*empty, *(f"limit {line}" for line in limits))
         return (*self.least_covered.lines(), *about)

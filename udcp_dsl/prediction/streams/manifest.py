@@ -40,7 +40,7 @@ _WHAT = {
 
 
 @dataclass(frozen=True)
-class Parts:
+class ResultFolder:
     """The parts of a folder, in the order of the input; `done` says which of them existed before.
 
     `source` has one part per file of sets. `plain_ids`: the folder was begun by version 0.2, which wrote all ids as
@@ -69,7 +69,9 @@ class Parts:
         return tuple(i for i, done in enumerate(self.done) if not done)
 
 
-def open_folder(folder: str | Path, ending: str, predictor: SetPredictor, source: Source, level: Fraction) -> Parts:
+def open_folder(
+    folder: str | Path, ending: str, predictor: SetPredictor, source: Source, level: Fraction
+) -> ResultFolder:
     """Make the folder, or continue in one that was begun with the same predictor, level, columns and parts.
 
     Refuses a folder that contains anything else, or that another process is writing to. Removes what a killed run left
@@ -110,7 +112,9 @@ def open_folder(folder: str | Path, ending: str, predictor: SetPredictor, source
                 temporary.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
-    return Parts(folder, source, files, tuple(path.exists() for path in files), file, text, plain_ids=version == 1)
+    return ResultFolder(
+        folder, source, files, tuple(path.exists() for path in files), file, text, plain_ids=version == 1
+    )
 
 
 def _named(part: Part, ending: str) -> str:
