@@ -86,7 +86,7 @@ def predict_parts(
     ending = f".{form}"
     sets_ending(f"part{ending}")
     known: dict[str, Any] = {"class_names": predictor.class_names, "inputs": predictor.inputs}
-    known["unread"] = _others(predictor)
+    known["unread"] = _unread_inputs(predictor)
     how: dict[str, Any] = {"logits": predictor.logits, "normalize": predictor.normalize}
     source = open_rows(probs, predictor.loss.labels, **{**known, **columns}, **how)
     predictor.calibrated.check_groups(source.wanted.columns.group_column is not None)
@@ -96,7 +96,7 @@ def predict_parts(
     return write_parts(client, predictor, parts, level)
 
 
-def _others(predictor: SetPredictor) -> dict[str, RowInput]:
+def _unread_inputs(predictor: SetPredictor) -> dict[str, RowInput]:
     """The inputs of the spec that the predictor does not read; the parts may have columns of them."""
     return {name: x for name, x in predictor.loss.declared_inputs.items() if name not in predictor.inputs}
 
@@ -152,7 +152,7 @@ def rows_of_parts(client: Any, probs: PathLike, labels: Sequence[str], **columns
 def spread(client: Any, source: Source, tell: Callable[[int], None] | None = None) -> Rows:
     """The rows of a source, which stay in their parts; `tell` is called with the rows that are done."""
     rows = source.stored()
-    numbers = _absolute(replace(source, wanted=source.wanted.numbers_alone, beside={}))
+    numbers = _absolute(replace(source, wanted=source.wanted.probabilities_only, beside={}))
     counts = [len(numbers.part(which).stored()) for which in range(len(source.parts))]
     if sum(counts) != len(rows):
         raise InputError(f"{source.parts[0].path}: had {len(rows)} rows before, and now has {sum(counts)}")

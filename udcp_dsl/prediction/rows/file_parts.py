@@ -92,7 +92,7 @@ class Part:
         span = WHOLE if self.stop is None else Span(self.start, self.stop - self.start)
         if self.ending in ARRAYS:
             columns = wanted.columns
-            if columns.inputs and wanted.beside:
+            if columns.inputs and wanted.read_attributes:
                 names = ", ".join(map(repr, columns.inputs))
                 raise InputError(f"the loss reads row inputs, {names}, but an array has no columns for them: "
                                  "give them in a separate file, --inputs FILE (in Python inputs=)")  # fmt: skip

@@ -223,7 +223,7 @@ def test_faults_name_part_and_row(tmp_path: Path) -> None:
 def test_few_rows_are_held_and_many_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = in_parts(tmp_path / "in")
     assert not isinstance(opened(folder).read().P, BlockedMatrix)
-    monkeypatch.setattr("udcp_dsl.prediction.rows.source.HELD", N * len(LABELS) - 1)
+    monkeypatch.setattr("udcp_dsl.prediction.rows.source.MEMORY_CELLS", N * len(LABELS) - 1)
     assert isinstance(opened(folder).read().P, BlockedMatrix)
     with pytest.warns(UserWarning, match="a random sample of 239 of the 240 rows is used"):
         sample = opened(folder).sampled(0)
@@ -259,7 +259,7 @@ from pathlib import Path
 import numpy as np, pyarrow.parquet, scipy.stats
 from udcp_dsl.cli import main
 from udcp_dsl.prediction.rows import source
-source.HELD, source.BATCH = 1 << 19, 1 << 18
+source.MEMORY_CELLS, source.BATCH = 1 << 19, 1 << 18
 def run(*arguments):
     sys.argv = ["udcp", *arguments]
     try:
