@@ -280,8 +280,8 @@ _TABLES_AND_SPECS = (
     Fault(
         "columns: unexpected ones are named one at a time",
         _MATRIX,
-        "raise InputError(_unexpected(unknown))",
-        "raise InputError(_unexpected(unknown[:1]))",
+        "raise InputError(_unexpected_message(unknown))",
+        "raise InputError(_unexpected_message(unknown[:1]))",
         (TABLES, "-k", "at_once"),
     ),
     Fault(

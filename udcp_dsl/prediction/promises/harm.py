@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Harm:
-    """The harm of missing each label, `values` (K,) from 0, and the largest of them, `most`, which is above 0.
+    """The harm of missing each label, `values` (K,) from 0, and the largest of them, `max_harm`, which is above 0.
 
-    With costs per row, the harm differs by row: `most` and all `values` are then the upper end of the range.
+    With costs per row, the harm differs by row: `max_harm` and all `values` are then the upper end of the range.
     """
 
     name: str
     values: Floats
-    most: Fraction
+    max_harm: Fraction
     per_row: bool = False
     inputs: RowInputs | None = None  # of the rows to evaluate, if they are known already
 
@@ -83,11 +83,11 @@ class Harm:
         is given per row."""
         scale = math.ldexp(1.0, -math.frexp(float(self.values.max()))[1])
         values = self.values if own is None else own
-        worth: npt.NDArray[Any] = np.multiply(P, (values * scale).astype(P.dtype), dtype=P.dtype)
+        weighted: npt.NDArray[Any] = np.multiply(P, (values * scale).astype(P.dtype), dtype=P.dtype)
         if oracle.normalized:
-            sums = worth.sum(axis=1, dtype=np.float64)  # not by BLAS, which sums a single row in another order
-            worth /= np.where(sums > 0, sums, 1.0).astype(P.dtype)[:, None]
-        return worth
+            sums = weighted.sum(axis=1, dtype=np.float64)  # not by BLAS, which sums a single row in another order
+            weighted /= np.where(sums > 0, sums, 1.0).astype(P.dtype)[:, None]
+        return weighted
 
     def of_truth(self, y: Indices, inputs: RowInputs | None = None) -> Floats:
         """The harm of missing each of these labels, one per row."""

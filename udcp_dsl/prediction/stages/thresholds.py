@@ -72,7 +72,7 @@ class Thresholds:
         """Like `fit`, for a new mix of labels: one threshold per label, from rows that are weighted by the ratios."""
         harm, harms, alphas = setting.harm, setting.harms(given), setting.promise.alphas
         levels = [(alpha,) for alpha in alphas] if by_alpha else [alphas]
-        most = None if harm is None else harm.most
+        most = None if harm is None else harm.max_harm
         found = merged(
             label_weighted(own, given.truth, ratios, alphas=level, harms=harms, most=most)
             for own, level in zip(scores, levels, strict=True)
