@@ -116,7 +116,7 @@ def write_parts(
         files = [file.absolute() for file in parts.files]
         futures = [
             client.submit(_write, sent, here.part(which), files[which], level, parts.plain_ids, pure=False)
-            for which in parts.left
+            for which in parts.remaining
         ]
         tally = Tally()
         for _, of_part in _answers(client, futures):

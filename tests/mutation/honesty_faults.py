@@ -50,7 +50,7 @@ _SILENCE = (
     Fault(
         "least covered: classes of a few rows are counted",
         _LEAST_COVERED,
-        "for part in known if part.n >= FEWEST]",
+        "for part in known if part.n >= MIN_ROWS]",
         "for part in classes if part.n > 0]",
         (LEAST_COVERED, "-k", "too_few_rows"),
     ),
@@ -221,8 +221,8 @@ _HOSTILE = (
     Fault(
         "diagnostics: all are rendered",
         "udcp_dsl/diagnostics.py",
-        "_MOST_RENDERED = 50",
-        "_MOST_RENDERED = 50_000",
+        "_MAX_RENDERED = 50",
+        "_MAX_RENDERED = 50_000",
         (DIAGNOSTICS, "-k", "thousands"),
     ),
     Fault(

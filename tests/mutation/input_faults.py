@@ -39,8 +39,8 @@ INPUT_FAULTS = (
     Fault(
         "inputs: any fault of many rows is hidden by single ones",
         "udcp_dsl/prediction/stages/oracle_by_row.py",
-        "            except OneByOne:\n",
-        "            except (OneByOne, TypeError):\n",
+        "            except NotVectorised:\n",
+        "            except (NotVectorised, TypeError):\n",
         (MANY_ROWS, "-k", "only_what"),
     ),
     Fault(

@@ -118,7 +118,7 @@ def command(
         before = 0
         if folder:
             parts = _opened(predictor, source, level, output, f".{form or 'parquet'}")
-            before = len(parts.files) - len(parts.left)
+            before = len(parts.files) - len(parts.remaining)
             with _advising(lambda: _finished(parts)):
                 tally = _into_folder(predictor, parts, level, computing)
         else:
@@ -206,7 +206,7 @@ def _opened(predictor: SetPredictor, source: Source, level: Fraction, output: st
 def _into_folder(predictor: SetPredictor, parts: ResultFolder, level: Fraction, computing: Computing) -> Tally:
     from udcp_dsl.prediction.streams.predicting import predict_parts
 
-    counts = [parts.source.parts[which].rows for which in parts.left]
+    counts = [parts.source.parts[which].rows for which in parts.remaining]
     rows = None if None in counts else sum(counts)  # type: ignore[arg-type]  # None is not among them
     if computing.dask:
         from udcp_dsl.dask import write_parts

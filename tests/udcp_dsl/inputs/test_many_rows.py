@@ -14,7 +14,7 @@ import udcp_dsl as udcp
 from tests.udcp_dsl.inputs.test_language import LOSSES, loss_of
 from tests.udcp_solvers.brute_force import price_scores
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.per_row import OneByOne, Patched, PerRow, Split, joined
+from udcp_dsl.per_row import NotVectorised, Patched, PerRow, Split, joined
 from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle
 from udcp_dsl.prediction.stages import oracle_by_row
 from udcp_dsl.prediction.stages.oracle_by_row import OracleByRow
@@ -212,7 +212,7 @@ def test_only_what_takes_one_row_at_a_time_is_left_for_single_rows(monkeypatch: 
 
         return made._copy(_make=fails, _batch_cache=[])
 
-    np.testing.assert_array_equal(failing(OneByOne("here")).with_inputs(given).scores(P), scores)
+    np.testing.assert_array_equal(failing(NotVectorised("here")).with_inputs(given).scores(P), scores)
     for error in (TypeError("a fault"), ValueError("a fault"), AttributeError("a fault")):
         with pytest.raises(type(error), match="a fault"):
             failing(error).with_inputs(given).scores(P)
@@ -259,9 +259,9 @@ def test_numbers_of_rows_decide_where_all_agree() -> None:
     with pytest.raises(Split) as split:
         bool(km == 0)
     assert split.value.holds.tolist() == [False, True, False]
-    with pytest.raises(OneByOne):
+    with pytest.raises(NotVectorised):
         np.asarray(km)
-    with pytest.raises(OneByOne):
+    with pytest.raises(NotVectorised):
         float(km)  # type: ignore[arg-type]  # that is the point
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from udcp_dsl.diagnostics import InputError, OracleError, keeping_warnings, warn
 from udcp_dsl.expression.rows.given import RowInputs
-from udcp_dsl.per_row import OneByOne, PerRow, Split
+from udcp_dsl.per_row import NotVectorised, PerRow, Split
 from udcp_dsl.prediction.oracle import (
     AnchoredOracle,
     Floats,
@@ -136,7 +136,7 @@ class OracleByRow(Oracle):
         for rows, oracle in self._oracles(len(out)):
             try:
                 out[rows] = function(oracle, rows)
-            except (Split, OneByOne):
+            except (Split, NotVectorised):
                 if not oracle.loss.of_rows:
                     raise
                 for some, one in self._one_by_one(np.arange(len(out))[rows]):
@@ -209,7 +209,7 @@ class OracleByRow(Oracle):
                 found.append((rows, self._make(self.loss._at(columns))))
             except Split as split:
                 waiting += [rows[~split.holds], rows[split.holds]]
-            except OneByOne:
+            except NotVectorised:
                 found.append((rows, None))
         return found
 

@@ -64,7 +64,7 @@ class ResultFolder:
             yield
 
     @property
-    def left(self) -> tuple[int, ...]:
+    def remaining(self) -> tuple[int, ...]:
         """The positions of the parts that are still to be written."""
         return tuple(i for i, done in enumerate(self.done) if not done)
 
@@ -91,7 +91,7 @@ def open_folder(
             file, before = _manifest(folder)
             touched = set[str]()
             if before is not None:
-                touched = _refuse_another(file, before, kind, parts)
+                touched = _refuse_other_sets(file, before, kind, parts)
                 parts = {**before["parts"], **parts}
             elif any(folder.iterdir()):
                 raise InputError(f"{folder}: is not empty, and holds no sets of this command: give a new folder")
@@ -102,7 +102,7 @@ def open_folder(
             if version >= 3:
                 content["rows"] = _PIECE * source.batch_rows if before is None else before["rows"]
                 source = source.in_pieces(content["rows"])
-            files = tuple(folder / _named(part, ending) for part in source.parts)
+            files = tuple(folder / _file_name(part, ending) for part in source.parts)
             for part, path in zip(source.parts, files, strict=True):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 if part.name in touched:
@@ -117,7 +117,7 @@ def open_folder(
     )
 
 
-def _named(part: Part, ending: str) -> str:
+def _file_name(part: Part, ending: str) -> str:
     """The name of the file for the sets of a part; for a piece, it says at which row the piece begins."""
     name = Path(part.name).with_suffix(ending)
     return str(name if part.stop is None else name.with_name(f"{name.stem}.from-{part.start:09}{ending}"))
@@ -190,7 +190,7 @@ def _read(file: Path) -> dict[str, Any]:
     return dict(content)
 
 
-def _refuse_another(file: Path, before: dict[str, Any], kind: dict[str, Any], parts: dict[str, Any]) -> set[str]:
+def _refuse_other_sets(file: Path, before: dict[str, Any], kind: dict[str, Any], parts: dict[str, Any]) -> set[str]:
     """Refuse to continue with other sets; returns the parts of the same size that were modified since."""
     for key, what in _WHAT.items():
         if before.get(key) != kind[key]:

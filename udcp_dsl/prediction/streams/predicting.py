@@ -104,7 +104,7 @@ def predict_parts(predictor: SetPredictor, parts: ResultFolder, level: Fraction,
     are finished.
     """
     predict = _BatchPredictor(predictor, level, parts.plain_ids)
-    left, source = parts.left, parts.source
+    left, source = parts.remaining, parts.source
     rows = replace(source, parts=tuple(source.parts[which] for which in left), model=source.model or source.parts[0])
 
     def block_of(item: tuple[int, Batch | None]) -> tuple[int, OutputBlock | None]:
