@@ -318,14 +318,14 @@ _MEANT = (
     Fault(
         "meant: a term is called idle by single labels and pairs",
         "udcp_dsl/spec_warnings.py",
-        "yield from self._grown(part)",
+        "yield from self._grown_sets(part)",
         "yield from ()",
         (MEANT, "-k", "some_realistic_set"),
     ),
     Fault(
         "meant: a cap above a part is not seen",
         "udcp_dsl/spec_warnings.py",
-        "held: Values = {id(part): self.empty[id(part)]}\n        for",
+        "held: Values = {id(part): self.empty_set[id(part)]}\n        for",
         "return self.change(part, values, shape)\n        held: Values = {}\n        for",
         (MEANT, "-k", "cap_is_named"),
     ),
