@@ -109,7 +109,7 @@ INPUT_FAULTS = (
     Fault(
         "saved: workers of a stranger's oracle are written",
         "udcp_dsl/prediction/saved.py",
-        "predictor.oracle.options.items() if name not in _OF_A_MACHINE",
+        "predictor.oracle.options.items() if name not in _MACHINE_OPTIONS",
         "predictor.oracle.options.items()",
         (SAVED, "-k", "how_fast"),
     ),

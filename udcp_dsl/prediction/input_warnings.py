@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 # From this alpha on, it is probably meant as the coverage.
 _HIGH_ALPHA = Fraction(1, 2)
 # Each kind of warning about the order of columns is wrong with at most this probability.
-_CHANCE = 1e-4
+_ERROR_CHANCE = 1e-4
 # The mean highest p and the accuracy are far apart if they differ by this much.
-_FAR = 0.1
+_MIN_DISAGREEMENT = 0.1
 # Rows that share a draw move the coverage by at most their share; a smaller share than this is not reported.
 _SHARED = 0.01
 
@@ -96,7 +96,7 @@ def _below_chance(hits: int, n: int, chance: float, tests: int = 1) -> bool:
     divergence = (1 - share) * math.log((1 - share) / (1 - chance))
     if hits:
         divergence += share * math.log(share / chance)
-    return n * divergence > math.log(tests / _CHANCE)
+    return n * divergence > math.log(tests / _ERROR_CHANCE)
 
 
 def _better_order(rows: Rows) -> str | None:
@@ -119,7 +119,7 @@ def _better_order(rows: Rows) -> str | None:
     gains = np.bincount(columns, weights=other.astype(float) - right, minlength=K)
     z = gains.sum() - max(gains.max(), 0.0)
     twice = np.count_nonzero(other) >= 2 * np.count_nonzero(right)
-    if not (twice and z > 0 and z**2 > -2 * differ * math.log(_CHANCE)):
+    if not (twice and z > 0 and z**2 > -2 * differ * math.log(_ERROR_CHANCE)):
         return None
     column = int(gains.argmax())
     return (
@@ -140,7 +140,7 @@ def _exchanged_columns(rows: Rows) -> str | None:
     K = len(rows.labels)
     pairs, counts = np.unique(rows.truth * K + rows.likeliest, return_counts=True)
     count = dict(zip(pairs.tolist(), counts.tolist(), strict=True))
-    enough = counts > math.log(1 / _CHANCE) / math.log(2)  # fewer rows are significant for no pair
+    enough = counts > math.log(1 / _ERROR_CHANCE) / math.log(2)  # fewer rows are significant for no pair
     best, gain = None, 0
     for i, j in (divmod(pair, K) for pair in pairs[enough].tolist()):
         there, back = count[i * K + j], count.get(j * K + i, 0)
@@ -204,7 +204,7 @@ def warn_of_wrong_confidence(setting: Setting, rows: Rows) -> None:
     """Warn if the mean highest p is far from the accuracy of the likeliest label, and no repair will correct p."""
     n, accuracy, sure = len(rows), rows.hits / len(rows), float(rows.highest_probabilities.mean())
     error = math.sqrt(max(accuracy * (1 - accuracy), 1 / n) / n)
-    if abs(sure - accuracy) < max(_FAR, 4 * error):
+    if abs(sure - accuracy) < max(_MIN_DISAGREEMENT, 4 * error):
         return
     way_out = 'leave out repair=None, or give repair="auto"'
     if setting.promise.repair is not None:

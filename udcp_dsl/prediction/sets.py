@@ -122,7 +122,7 @@ class PredictionSets(Shown):
                 raise IndexError(f"there is no set {place}: there are {len(self):,}")
             return tuple(self._names[self.mask[place]])
         if not isinstance(which, slice):
-            which = _rows(which)
+            which = _as_row_index(which)
         return some_rows_of(self, which, "loss", "given_labels")
 
     @cached_property
@@ -373,7 +373,7 @@ def _describing_hierarchy(loss: Loss) -> Hierarchy:
     raise InputError(f"loss {loss.name!r} has several hierarchies ({names}): use one of them in the loss, as nodes(h)")
 
 
-def _rows(which: Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _as_row_index(which: Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[Any]:
     rows = np.asarray(which)
     if rows.size == 0:
         rows = rows.astype(np.intp)

@@ -66,18 +66,18 @@ class Harm:
             raise InputError(f"risk {name!r} is 0 for every label, so there is nothing to control")
         return cls(name, values, as_written(float(values.max())), per_row)
 
-    def weighed(self, P: Any, oracle: Oracle, inputs: RowInputs | None) -> Any:
-        """The matrix that the oracle gets in place of the probabilities P, in memory or in blocks; see `bought`."""
+    def weigh(self, P: Any, oracle: Oracle, inputs: RowInputs | None) -> Any:
+        """The matrix that the oracle gets instead of the probabilities P, in memory or in blocks; see `weigh_block`."""
         if not self.per_row:
-            return changed(P, lambda block: self.bought(block, oracle))
+            return changed(P, lambda block: self.weigh_block(block, oracle))
         own = self._given(inputs)
         if not isinstance(P, BlockedMatrix):
-            return self.bought(P, oracle, own)
+            return self.weigh_block(P, oracle, own)
         if P.is_remote:
             raise InputError(f"risk {self.name!r} is a row input, which Dask does not support: use one process")
-        return BlockedMatrix(P.shape, lambda: (self.bought(block, oracle, own[at]) for at, block in P.blocks()))
+        return BlockedMatrix(P.shape, lambda: (self.weigh_block(block, oracle, own[at]) for at, block in P.blocks()))
 
-    def bought(self, P: Probabilities, oracle: Oracle, own: Floats | None = None) -> Probabilities:
+    def weigh_block(self, P: Probabilities, oracle: Oracle, own: Floats | None = None) -> Probabilities:
         """w p for rows of probabilities (n, K): scaled by a power of two to stay below 1 or, for oracles that use the
         mass of a row, divided by the row's sum; a row without harm stays 0. The dtype is that of P. `own` is w, if it
         is given per row."""
