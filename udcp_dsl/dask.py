@@ -237,14 +237,14 @@ def _answers(client: Any, futures: list[Any]) -> Iterator[tuple[Any, Any]]:
     """The futures and their results as they are done; passes on each warning once, and raises errors."""
     from distributed import as_completed
 
-    told = set[str]()
+    seen = set[str]()
     try:
         for future, (answer, messages) in as_completed(futures, loop=client.loop, with_results=True):
             if isinstance(answer, str):
                 raise InputError(answer)
             for message in messages:
-                if message not in told:
-                    told.add(message)
+                if message not in seen:
+                    seen.add(message)
                     warn(message)
             yield future, answer
     except BaseException:
@@ -298,12 +298,12 @@ def _run_task(work: Callable[[], Any]) -> tuple[Any, list[str]]:
     An error is returned, not raised: invalid input is no failure of the worker, and Dask must not try again.
     """
     _one_thread()
-    with keeping_warnings() as heard:
+    with keeping_warnings() as messages:
         try:
             found = work()
         except (InputError, OracleError) as error:
             found = str(error)
-    return found, heard
+    return found, messages
 
 
 def _one_thread() -> None:

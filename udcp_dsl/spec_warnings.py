@@ -354,15 +354,15 @@ class _Review:
         many = len(labels) > 1
         cost = f"{_names_text(labels)} cost{'' if many else 's'} {'at least ' if many else ''}{amount:.4g}"
         if self.price is None:
-            said = f"{cost}, a typical label {self.typical_cost:.4g}: "
-            said += f"{'they' if many else 'it'} will hardly ever be in a set"
+            message = f"{cost}, a typical label {self.typical_cost:.4g}: "
+            message += f"{'they' if many else 'it'} will hardly ever be in a set"
         else:
-            said = f"{cost}, more than a missed truth is worth ({most:.4g}, the threshold): no set holds "
-            said += "them" if many else "it"
+            message = f"{cost}, more than a missed truth is worth ({most:.4g}, the threshold): no set holds "
+            message += "them" if many else "it"
         way_out = (
             'is the number right? Otherwise conditional="class" covers each label, and `risk` bounds the harm of misses'
         )
-        yield self._found("W603", self.expression.root, labels, amount, said, way_out)
+        yield self._found("W603", self.expression.root, labels, amount, message, way_out)
 
     def _unchanged(self) -> Iterator[SpecFinding]:
         """W604."""
@@ -373,13 +373,13 @@ class _Review:
                     continue
                 sets = f"up to {self.size} labels" + (", as many as these rows need" if self.from_rows else "")
                 cap, way_out = self.loss.ceiling, "is that meant? If so, it can be left out"
-                said = f"{tried.text} is the same for every set of {sets}: it changes no cost"
+                message = f"{tried.text} is the same for every set of {sets}: it changes no cost"
                 if cap is not None and self.largest(tried, 0.0, self.change) > 0:
-                    said = (
+                    message = (
                         f"{tried.text} changes the cost of no set of {sets}: where it would, the cap of {cap:.4g} is "
                     )
-                    said, way_out = said + "reached without it", "is the cap right? If so, it can be left out"
-                yield self._found("W604", tried, (), float(self.size), said, way_out)
+                    message, way_out = message + "reached without it", "is the cap right? If so, it can be left out"
+                yield self._found("W604", tried, (), float(self.size), message, way_out)
                 break
 
     def _too_small(self, unchanged: set[str]) -> Iterator[SpecFinding]:

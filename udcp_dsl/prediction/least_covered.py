@@ -129,8 +129,8 @@ class LeastCovered(Shown):
         """Coverage of all rows and of the worst class."""
         where = f" {self.rows}" if self.rows else ""
         worst = self.about_worst(called)
-        told = f"coverage {self.overall.coverage:.3f}{where} ({show_level(1 - self.alpha)} promised)"
-        return f"{told}; {worst}" if worst else told
+        text = f"coverage {self.overall.coverage:.3f}{where} ({show_level(1 - self.alpha)} promised)"
+        return f"{text}; {worst}" if worst else text
 
     def about_worst(self, called: Callable[[str], str] = str) -> str:
         """The worst class, in words, or that none is covered less than promised; empty if no class has enough rows.

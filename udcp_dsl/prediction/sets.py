@@ -100,11 +100,11 @@ class PredictionSets(Shown):
         return len(self.mask)
 
     def __repr__(self) -> str:
-        told = f"{len(self):,} sets of {self.loss.K:,} labels, loss {self.loss.name!r}"
+        text = f"{len(self):,} sets of {self.loss.K:,} labels, loss {self.loss.name!r}"
         if len(self):
             empty = np.count_nonzero(self.sizes == 0)
-            told += f": mean size {self.sizes.mean():.4g}, {empty:,} empty"
-        return f"PredictionSets({told})"
+            text += f": mean size {self.sizes.mean():.4g}, {empty:,} empty"
+        return f"PredictionSets({text})"
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return iter(self.labels)

@@ -246,9 +246,11 @@ def _arrow(file: Path, ending: str) -> Iterator[Write]:
 def _parquet(pa: Any, file: Path, schema: Any) -> Any:
     """A parquet writer for such batches; the schema in the file says that labels are lists of strings, not numbered."""
     # No statistics of labels: nobody needs them, and they take a third of the time. No dictionary of ids: few repeat.
-    told = [name for name in schema.names if name != "labels"]
+    with_statistics = [name for name in schema.names if name != "labels"]
     paths = ["labels.list.element" if name == "labels" else name for name in schema.names[1:]]
-    writer = pa.parquet.ParquetWriter(file, schema, write_statistics=told, use_dictionary=paths, store_schema=False)
+    writer = pa.parquet.ParquetWriter(
+        file, schema, write_statistics=with_statistics, use_dictionary=paths, store_schema=False
+    )
     place = schema.get_field_index("labels")
     plain = schema.set(place, schema.field(place).with_type(pa.list_(pa.string())))
     writer.add_key_value_metadata({"ARROW:schema": b64encode(plain.serialize().to_pybytes()).decode()})

@@ -86,16 +86,16 @@ class Parts(Cellwise):
     bins: int = 4
 
     def __post_init__(self) -> None:
-        told = f"(conditional is {self.conditional!r})"
+        given = f"(conditional is {self.conditional!r})"
         if self.conditional not in MODES:
             modes = 'choose None (marginal), "group", "class", "difficulty" or "decision"'
             raise InputError(f"conditional is {self.conditional!r}: {modes}")
         if (self.groups is not None) != self.by_name:
-            raise InputError(f"groups= and {asked('group')} must be given together {told}")
+            raise InputError(f"groups= and {asked('group')} must be given together {given}")
         if (self.difficulty is not None) != self.by_difficulty:
-            raise InputError(f"difficulty= and {asked('difficulty')} must be given together {told}")
+            raise InputError(f"difficulty= and {asked('difficulty')} must be given together {given}")
         if {self.y is not None, self.n_classes is not None} != {self.by_class}:
-            raise InputError(f"y=, n_classes= and {asked('class')} must be given together {told}")
+            raise InputError(f"y=, n_classes= and {asked('class')} must be given together {given}")
 
     def divide(self, n: int) -> tuple[tuple[str, ...], tuple[float, ...], list[IntArray]]:
         """The names of groups or decisions, the edges between bins, and the indices of the points in each cell."""
@@ -406,9 +406,9 @@ def calibrate(
         own_alphas=own_levels,
     )
     if not already_warned:
-        told = calibration.named_cells
-        of_parts = [name for name, _ in told if name is not None]
-        sizes = [cell.n for _, cell in told]
+        named_cells = calibration.named_cells
+        of_parts = [name for name, _ in named_cells if name is not None]
+        sizes = [cell.n for _, cell in named_cells]
         warn_of_too_few(sizes, levels, calibration, rule, names=of_parts, pool=pool, randomize=randomize)
     return calibration
 

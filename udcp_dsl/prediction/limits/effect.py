@@ -35,8 +35,8 @@ class LimitEffect:
     def line(self, unit: str | None) -> str:
         """The effect in words."""
         bound = "" if self.bound is None else f"its mean is at most {self.bound:.4g} with the requested confidence"
-        told = (worth_text(self.multiplier, unit), self.on_truths, bound)
-        return f"{visible(self.name)}: {'; '.join(x for x in told if x)}"
+        parts = (worth_text(self.multiplier, unit), self.on_truths, bound)
+        return f"{visible(self.name)}: {'; '.join(x for x in parts if x)}"
 
     @property
     def on_truths(self) -> str:

@@ -266,8 +266,8 @@ class Monitor(Result):
         dict of lists
             `alarm` is the row of the first alarm.
         """
-        told = [{**stream.as_dict(), "alarm": stream.alarm and stream.alarm.row} for stream in self._streams]
-        return {name: [row[name] for row in told] for name in told[0]}
+        rows = [{**stream.as_dict(), "alarm": stream.alarm and stream.alarm.row} for stream in self._streams]
+        return {name: [row[name] for row in rows] for name in rows[0]}
 
     def __repr__(self) -> str:
         all_rows, alarms = self._streams[0], self.alarms
@@ -410,11 +410,11 @@ class Monitor(Result):
 
     def _fingerprint(self) -> str:
         """A hash that identifies the predictor at this alpha: of labels, oracle, and the edges for ranks."""
-        said = hashlib.sha256(repr((self.predictor.loss.labels, self.predictor.oracle.name)).encode())
+        digest = hashlib.sha256(repr((self.predictor.loss.labels, self.predictor.oracle.name)).encode())
         for ranks in self._cells:
-            said.update(repr((ranks.first_miss_gap, ranks.counts.size)).encode())
-            said.update(np.ascontiguousarray(ranks.values, dtype="<f8").tobytes())
-        return said.hexdigest()
+            digest.update(repr((ranks.first_miss_gap, ranks.counts.size)).encode())
+            digest.update(np.ascontiguousarray(ranks.values, dtype="<f8").tobytes())
+        return digest.hexdigest()
 
 
 def _hash(content: Mapping[str, Any]) -> str:

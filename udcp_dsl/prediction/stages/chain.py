@@ -102,11 +102,11 @@ class Chain:
 
     def guarantee(self, alpha: Fraction) -> str:
         """The guarantee at one alpha and its condition, as a clause."""
-        told, mix, worth = self.setting.promise.guarantee(alpha), self.find(NewMix), self.find(WorthOfMiss)
+        text, mix, worth = self.setting.promise.guarantee(alpha), self.find(NewMix), self.find(WorthOfMiss)
         if worth is not None and worth.by_group:
             own = ", ".join(f"{float(1 - x.alpha):.10g} in {group!r}" for group, x in worth.by_group.items())
-            told = f"{told}: {own}"
-        return told if mix is None else f"{told}, {mix.condition}"
+            text = f"{text}: {own}"
+        return text if mix is None else f"{text}, {mix.condition}"
 
     def prepare(self, rows: Rows) -> OracleInput:
         """The rows as the oracle sees them, with their cells."""

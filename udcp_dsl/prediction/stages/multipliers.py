@@ -269,10 +269,10 @@ class TuningRows:
     def _refuse(self, found: Dual) -> None:
         """Raise an error with the limits that cannot be reached, and the least mean of each."""
         level = show_level(self._alpha)
-        told = []
+        reasons = []
         for j in found.unreachable:
             limit, least = self._limits[j], found.least[j]
-            told.append(
+            reasons.append(
                 f"limit {limit.name!r} ({limit.text} <= {limit.at_most:g}) cannot be reached at alpha {level}: "
                 f"the least that {limit.text} can be on average there is {least:.3g}"
             )
@@ -281,7 +281,7 @@ class TuningRows:
         # With `miss`, alpha was found without the limits.
         alpha = "alpha" if self._setting.promise.miss is None else "give a smaller miss"
         raise LimitError(
-            f"{'; '.join(told)}{together} (on {len(self._own):,} tuning rows); raise the limit or {alpha}. "
+            f"{'; '.join(reasons)}{together} (on {len(self._own):,} tuning rows); raise the limit or {alpha}. "
             "Nothing was calibrated"
         )
 
