@@ -212,8 +212,8 @@ from udcp_dsl.prediction.streams import predicting
 from udcp_dsl.cli import main
 for name in "lark numba.np.arraymath pyarrow.parquet udcp_dsl.cli.predict udcp_solvers.lac".split():
     importlib.import_module(name)
-was = predicting.answers
-predicting.answers = lambda *a, **k: (time.sleep(0.05), was(*a, **k))[1]
+was = predicting.predict_block
+predicting.predict_block = lambda *a, **k: (time.sleep(0.05), was(*a, **k))[1]
 for line in sys.stdin:
     process = os.fork()
     if not process:
