@@ -107,7 +107,7 @@ def test_parts_are_those_of_one_file(tmp_path: Path, ending: str, monkeypatch: p
     source = open_rows(in_parts(tmp_path / "in"), LABELS, id_column="photo", carry=["taken"])
     whole = predict_file(predictor, source, tmp_path / f"sets{ending}", level)
     parts = open_folder(tmp_path / "out", ending, predictor, source, level)
-    assert parts.left == (0, 1, 2, 3)
+    assert parts.remaining == (0, 1, 2, 3)
     assert predict_parts(predictor, parts, level) == whole
     mask = predictor.predict_set(P).mask
     if ending == ".npy":
