@@ -118,9 +118,9 @@ def test_parts_are_those_of_one_file(tmp_path: Path, ending: str, monkeypatch: p
         one = (tmp_path / "sets.csv").read_text().splitlines()
         assert one == [texts[0][0], *(line for text in texts for line in text[1:])]
     again = open_folder(tmp_path / "out", ending, predictor, source, level)
-    assert (again.left, predict_parts(predictor, again, level).n) == ((), 0)
+    assert (again.remaining, predict_parts(predictor, again, level).n) == ((), 0)
     parts.files[2].unlink()
-    assert open_folder(tmp_path / "out", ending, predictor, source, level).left == (2,)
+    assert open_folder(tmp_path / "out", ending, predictor, source, level).remaining == (2,)
 
 
 def test_a_folder_of_other_sets_is_refused(tmp_path: Path) -> None:
