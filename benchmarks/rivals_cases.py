@@ -18,7 +18,7 @@ from scipy.special import softmax
 import udcp_dsl as udcp
 from udcp_dsl import datasets
 from udcp_dsl.prediction.probability_repair import fit_repair
-from udcp_dsl.prediction.stages.repair import LEAST, MOST, SHARE
+from udcp_dsl.prediction.stages.repair import MAX_ROWS, MIN_ROWS, SHARE
 
 ROOT = Path(__file__).parent.parent
 LANGUAGES = ("languages, normalised", "languages, raw", "texts through torch")
@@ -100,7 +100,7 @@ def _problem(case: Case, *about: Any) -> Problem:
 def repaired(case: Case) -> Case:
     """The case with p repaired as by default: on as many rows of `tuning` as calibration spares for it of so many."""
     assert case.tuning_y is not None
-    fold = min(max(int(SHARE * len(case.tuning)), LEAST), MOST)
+    fold = min(max(int(SHARE * len(case.tuning)), MIN_ROWS), MAX_ROWS)
     repair = fit_repair(case.tuning[:fold], case.tuning_y[:fold], rng=np.random.default_rng(0))
     return replace(case, P=repair.apply(case.P), tuning=repair.apply(case.tuning), repair=repair)
 

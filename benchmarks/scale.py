@@ -158,7 +158,7 @@ def stages(folder: Path) -> dict[str, float]:
     """CPU microseconds a row of reading and checking, of scoring, of costs, and of writing, one after the other."""
     import udcp_dsl as udcp
     from udcp_dsl.prediction.rows.source import open_rows
-    from udcp_dsl.prediction.streams.answering import told
+    from udcp_dsl.prediction.streams.answering import output_of
     from udcp_dsl.prediction.writing import open_sets
 
     predictor = udcp.SetPredictor.load(folder / "predictor.json")
@@ -176,9 +176,9 @@ def stages(folder: Path) -> dict[str, float]:
         with open_sets(folder / "stage.parquet") as write:
             for batch in source.batches():
                 lap("read and check")
-                made = predictor.answered(batch.rows, level)
+                made = predictor.make_sets_and_warn(batch.rows, level)
                 lap("score")
-                block = told(predictor, made, batch.rows.ids, first=batch.at)
+                block = output_of(predictor, made, batch.rows.ids, first=batch.at)
                 lap("costs")
                 write(block)
                 lap("write")
@@ -321,8 +321,8 @@ def _print_case(folder: Path, n: int, K: int, kind: str, oracle: str, with_stage
         flush=True,
     )
     if with_stages:
-        told = ", ".join(f"{stage} {micros:.1f}" for stage, micros in stages(folder).items())
-        print(f"{'':>9} CPU microseconds a row: {told}", flush=True)
+        micros_by_stage = ", ".join(f"{stage} {micros:.1f}" for stage, micros in stages(folder).items())
+        print(f"{'':>9} CPU microseconds a row: {micros_by_stage}", flush=True)
 
 
 if __name__ == "__main__":

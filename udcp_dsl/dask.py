@@ -34,7 +34,7 @@ from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.probability_matrix import Matrix
 from udcp_dsl.prediction.rows.source import Source, open_rows
 from udcp_dsl.prediction.streams.identities import refuse_shared_ids
-from udcp_dsl.prediction.streams.manifest import Parts, open_folder, remove_leftovers
+from udcp_dsl.prediction.streams.manifest import ResultFolder, open_folder, remove_leftovers
 from udcp_dsl.prediction.streams.predicting import Tally, predict_file
 from udcp_dsl.prediction.writing import refuse_taken_names, sets_ending
 
@@ -86,7 +86,7 @@ def predict_parts(
     ending = f".{form}"
     sets_ending(f"part{ending}")
     known: dict[str, Any] = {"class_names": predictor.class_names, "inputs": predictor.inputs}
-    known["unread"] = _others(predictor)
+    known["unread"] = _unread_inputs(predictor)
     how: dict[str, Any] = {"logits": predictor.logits, "normalize": predictor.normalize}
     source = open_rows(probs, predictor.loss.labels, **{**known, **columns}, **how)
     predictor.calibrated.check_groups(source.wanted.columns.group_column is not None)
@@ -96,23 +96,27 @@ def predict_parts(
     return write_parts(client, predictor, parts, level)
 
 
-def _others(predictor: SetPredictor) -> dict[str, RowInput]:
+def _unread_inputs(predictor: SetPredictor) -> dict[str, RowInput]:
     """The inputs of the spec that the predictor does not read; the parts may have columns of them."""
     return {name: x for name, x in predictor.loss.declared_inputs.items() if name not in predictor.inputs}
 
 
 def write_parts(
-    client: Any, predictor: SetPredictor, parts: Parts, level: Fraction, tell: Callable[[int], None] | None = None
+    client: Any,
+    predictor: SetPredictor,
+    parts: ResultFolder,
+    level: Fraction,
+    tell: Callable[[int], None] | None = None,
 ) -> Tally:
     """Write the remaining parts; `tell` is called with the number of rows that all workers have done."""
     with parts.writing():
         # A task, which Dask repeats if all workers that had its result are gone.
-        sent = client.submit(_itself, predictor, pure=False)
+        sent = client.submit(_identity, predictor, pure=False)
         here = _absolute(parts.source)
         files = [file.absolute() for file in parts.files]
         futures = [
             client.submit(_write, sent, here.part(which), files[which], level, parts.plain_ids, pure=False)
-            for which in parts.left
+            for which in parts.remaining
         ]
         tally = Tally()
         for _, of_part in _answers(client, futures):
@@ -148,12 +152,12 @@ def rows_of_parts(client: Any, probs: PathLike, labels: Sequence[str], **columns
 def spread(client: Any, source: Source, tell: Callable[[int], None] | None = None) -> Rows:
     """The rows of a source, which stay in their parts; `tell` is called with the rows that are done."""
     rows = source.stored()
-    numbers = _absolute(replace(source, wanted=source.wanted.numbers_alone, beside={}))
+    numbers = _absolute(replace(source, wanted=source.wanted.probabilities_only, beside={}))
     counts = [len(numbers.part(which).stored()) for which in range(len(source.parts))]
     if sum(counts) != len(rows):
         raise InputError(f"{source.parts[0].path}: had {len(rows)} rows before, and now has {sum(counts)}")
     ends = np.cumsum([0, *counts])
-    return replace(rows, P=cast(Matrix, Spread(client, numbers, ends, np.arange(len(rows)), (), tell)))
+    return replace(rows, P=cast(Matrix, RemoteMatrix(client, numbers, ends, np.arange(len(rows)), (), tell)))
 
 
 def _absolute(source: Source) -> Source:
@@ -161,7 +165,7 @@ def _absolute(source: Source) -> Source:
     return replace(source, parts=tuple(replace(part, path=part.path.absolute()) for part in source.parts))
 
 
-class Spread(BlockedMatrix):
+class RemoteMatrix(BlockedMatrix):
     """A matrix in parts: to compute on its rows, a worker reads a part and applies `changes`, then the function."""
 
     is_remote = True
@@ -175,29 +179,29 @@ class Spread(BlockedMatrix):
         changes: tuple[Callable[[Any], Any], ...],
         tell: Callable[[int], None] | None,
     ) -> None:
-        super().__init__((len(chosen), len(numbers.labels)), lambda: iter([self.ask(_itself)]))
+        super().__init__((len(chosen), len(numbers.labels)), lambda: iter([self.apply(_identity)]))
         self._client, self._numbers, self._ends, self._tell = client, numbers, ends, tell
         self._chosen, self._changes = chosen, changes
 
-    def map(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Spread:
+    def map(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> RemoteMatrix:
         changes = (*self._changes, change)
-        return Spread(self._client, self._numbers, self._ends, self._chosen, changes, self._tell)
+        return RemoteMatrix(self._client, self._numbers, self._ends, self._chosen, changes, self._tell)
 
-    def __getitem__(self, rows: slice | npt.NDArray[np.integer[Any]]) -> Spread:
-        return Spread(self._client, self._numbers, self._ends, self._chosen[rows], self._changes, self._tell)
+    def __getitem__(self, rows: slice | npt.NDArray[np.integer[Any]]) -> RemoteMatrix:
+        return RemoteMatrix(self._client, self._numbers, self._ends, self._chosen[rows], self._changes, self._tell)
 
-    def ask(self, ask: Callable[..., npt.NDArray[Any]], *columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def apply(self, function: Callable[..., npt.NDArray[Any]], *columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """As for any `BlockedMatrix`; each part is a task, which is sent the entries of its own rows in the columns."""
         if not len(self):
-            return ask(np.empty(self.shape), *columns)
+            return function(np.empty(self.shape), *columns)
         places = np.searchsorted(self._chosen, self._ends)
-        question = self._client.submit(_itself, (ask, self._changes), pure=False)
+        task = self._client.submit(_identity, (function, self._changes), pure=False)
         futures, slices = [], {}
         for which, (first, last) in enumerate(pairwise(places.tolist())):
             if last > first:
                 own = self._chosen[first:last] - self._ends[which]
                 sent = [column[first:last] for column in columns]
-                future = self._client.submit(_asked, question, self._numbers.part(which), own, sent, pure=False)
+                future = self._client.submit(_apply_to_part, task, self._numbers.part(which), own, sent, pure=False)
                 futures.append(future)
                 slices[future.key] = slice(first, last)
         out, done = np.empty(0), 0
@@ -212,35 +216,35 @@ class Spread(BlockedMatrix):
         return out
 
 
-def _itself(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
-def _asked(question: Any, source: Source, own: npt.NDArray[np.int64], columns: list[Any]) -> tuple[Any, list[str]]:
+def _apply_to_part(task: Any, source: Source, own: npt.NDArray[np.int64], columns: list[Any]) -> tuple[Any, list[str]]:
     """The task of a worker: read rows of a part, apply the changes, then the function that was sent."""
-    ask, changes = question
+    function, changes = task
 
     def answer() -> Any:
         P: Any = source.stored().P[own]
         for change in changes:
             P = P.map(change)
-        return P.ask(ask, *columns)
+        return P.apply(function, *columns)
 
-    return _heard(answer)
+    return _run_task(answer)
 
 
 def _answers(client: Any, futures: list[Any]) -> Iterator[tuple[Any, Any]]:
     """The futures and their results as they are done; passes on each warning once, and raises errors."""
     from distributed import as_completed
 
-    told = set[str]()
+    seen = set[str]()
     try:
         for future, (answer, messages) in as_completed(futures, loop=client.loop, with_results=True):
             if isinstance(answer, str):
                 raise InputError(answer)
             for message in messages:
-                if message not in told:
-                    told.add(message)
+                if message not in seen:
+                    seen.add(message)
                     warn(message)
             yield future, answer
     except BaseException:
@@ -285,21 +289,21 @@ def _write(
 ) -> tuple[Tally | str, list[str]]:
     """The task of a worker: write the sets of one part, in one thread. To read and write in parallel would take a
     second core, which another worker needs."""
-    return _heard(lambda: predict_file(predictor, source, file, level, overlap=False, plain_ids=plain_ids))
+    return _run_task(lambda: predict_file(predictor, source, file, level, overlap=False, plain_ids=plain_ids))
 
 
-def _heard(work: Callable[[], Any]) -> tuple[Any, list[str]]:
+def _run_task(work: Callable[[], Any]) -> tuple[Any, list[str]]:
     """Run `work` with single-threaded kernels; return its result or its error as text, and its warnings.
 
     An error is returned, not raised: invalid input is no failure of the worker, and Dask must not try again.
     """
     _one_thread()
-    with keeping_warnings() as heard:
+    with keeping_warnings() as messages:
         try:
             found = work()
         except (InputError, OracleError) as error:
             found = str(error)
-    return found, heard
+    return found, messages
 
 
 def _one_thread() -> None:

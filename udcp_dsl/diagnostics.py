@@ -23,11 +23,11 @@ from typing import Literal
 OWN_PACKAGES = ("udcp_dsl", "udcp_solvers", "udcp_grammars")
 
 # Most names that a misspelt name is compared with, letter by letter, at about 10 microseconds each.
-_MOST_COMPARED = 20_000
+_MAX_COMPARED = 20_000
 # Most diagnostics rendered per run; and characters of a line that an excerpt shows.
-_MOST_RENDERED = 50
+_MAX_RENDERED = 50
 _EXCERPT = 120
-_LONGEST_MESSAGE = 500  # characters: a name in it may have millions
+_MAX_MESSAGE = 500  # characters: a name in it may have millions
 # A string (kept, whatever it holds) or a comment.
 _COMMENT = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|#[^\n]*')
 # The `keeping_warnings` blocks of this thread, innermost last: the category, and the list for its messages.
@@ -153,11 +153,11 @@ class Diagnostic:
         line, column, marked = _excerpt(line, column, marked, width)
         lead = "".join("\t" if ch == "\t" else " " for ch in line[: column - 1])
         gutter = " " * len(str(line_number))
-        rows = [f"{self.span}: {self.severity}[{self.code}]: {_cut(self.message)}"]
+        rows = [f"{self.span}: {self.severity}[{self.code}]: {_shortened(self.message)}"]
         if self.span.source.text:  # a file that is absent or empty has no line to show
             rows += [f" {gutter} |", f" {line_number} | {line}", f" {gutter} | {lead}{'^' * marked}"]
         if self.help:
-            rows.append(f" {gutter} = help: {_cut(self.help)}")
+            rows.append(f" {gutter} = help: {_shortened(self.help)}")
         return "\n".join(rows)
 
     def moved(self, source: Source, by: int) -> Diagnostic:
@@ -204,14 +204,14 @@ def _excerpt(line: str, column: int, marked: int, width: int) -> tuple[str, int,
     return f"{before}{kept}{after}", column, min(marked, width - column + 1)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_MESSAGE else text[:_LONGEST_MESSAGE] + "..."
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MAX_MESSAGE else text[:_MAX_MESSAGE] + "..."
 
 
 def shown_of(diagnostics: Sequence[Diagnostic]) -> tuple[Sequence[Diagnostic], str]:
     """The diagnostics to render, and a line that says how many more there are; empty if there are none."""
-    more = len(diagnostics) - _MOST_RENDERED
-    return diagnostics[:_MOST_RENDERED], f"... and {more:,} more" if more > 0 else ""
+    more = len(diagnostics) - _MAX_RENDERED
+    return diagnostics[:_MAX_RENDERED], f"... and {more:,} more" if more > 0 else ""
 
 
 class SpecError(ValueError):
@@ -323,20 +323,20 @@ def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
     for candidate in known:
         folded.setdefault(candidate.casefold(), candidate)
     written = name.casefold()
-    if len(folded) > _MOST_COMPARED:
+    if len(folded) > _MAX_COMPARED:
         start, end = written[:2], written[-2:]
         folded = {c: candidate for c, candidate in folded.items() if c.startswith(start) or c.endswith(end)}
     similar = difflib.get_close_matches(written, folded, n=4 * most, cutoff=0.5)  # quick, but too generous
-    return [folded[c] for c in similar if _near(written, c)][:most]
+    return [folded[c] for c in similar if _is_similar(written, c)][:most]
 
 
-def _near(one: str, other: str) -> bool:
+def _is_similar(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     cut = len(short) > 2 and (long.startswith(short) or long.endswith(short))
-    return cut or _slips(one, other) <= max(1, len(long) // 3)
+    return cut or _edit_distance(one, other) <= max(1, len(long) // 3)
 
 
-def _slips(one: str, other: str) -> int:
+def _edit_distance(one: str, other: str) -> int:
     """Edit distance: how many letters to insert, delete, replace or swap with their neighbour."""
     before, row = list[int](), list(range(len(other) + 1))
     for i, a in enumerate(one):

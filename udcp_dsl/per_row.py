@@ -24,18 +24,18 @@ class Split(Exception):
         self.holds = holds
 
 
-class OneByOne(Exception):
+class NotVectorised(Exception):
     """An operation works for one row at a time only, so the rows must be compiled one by one."""
 
 
 T = TypeVar("T")
 
 
-def first_of(ways: Mapping[str, T]) -> T:
-    """The first of several ways; OneByOne if there is none, as then none takes the numbers of many rows."""
+def first_way(ways: Mapping[str, T]) -> T:
+    """The first of several ways; NotVectorised if there is none, as then none takes the numbers of many rows."""
     for way in ways.values():
         return way
-    raise OneByOne("no way takes the numbers of many rows")
+    raise NotVectorised("no way takes the numbers of many rows")
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,40 +82,40 @@ class PerRow(NDArrayOperatorsMixin):
     # As a number or an array of one row
 
     def __array__(self, *how: Any, **more: Any) -> NDArray[Any]:
-        raise OneByOne("an array of one row is asked for")
+        raise NotVectorised("an array of one row is asked for")
 
     def __float__(self) -> float:
-        raise OneByOne("a number of one row is asked for")
+        raise NotVectorised("a number of one row is asked for")
 
     __int__ = __index__ = __float__  # none of them returns
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and hasattr(np.ndarray, name):
-            raise OneByOne(f"{name} of one row is asked for")
+            raise NotVectorised(f"{name} of one row is asked for")
         raise AttributeError(name)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **how: Any) -> Any:
         if method != "__call__" or how:
-            raise OneByOne(f"{ufunc.__name__}.{method} of one row is asked for")
+            raise NotVectorised(f"{ufunc.__name__}.{method} of one row is asked for")
         return PerRow(ufunc(*aligned(*inputs)))
 
     def __array_function__(self, f: Callable[..., Any], types: Any, arguments: Any, how: Any) -> Any:
         made = _FUNCTIONS.get(f)
         if made is None or how:
-            raise OneByOne(f"{f.__name__} of one row is asked for")
+            raise NotVectorised(f"{f.__name__} of one row is asked for")
         return made(*arguments)
 
     def __bool__(self) -> bool:
         holds = self.values.astype(np.bool_)
         if holds.ndim > 1:
-            raise OneByOne("an array has no truth value: use any() or all()")
+            raise NotVectorised("an array has no truth value: use any() or all()")
         if holds.all() or not holds.any():
             return bool(holds[0])
         raise Split(holds)
 
     def __getitem__(self, index: Any) -> PerRow:
         if isinstance(index, PerRow):
-            raise OneByOne("rows choose different entries")
+            raise NotVectorised("rows choose different entries")
         return PerRow(self.values[(slice(None), *index)] if isinstance(index, tuple) else self.values[:, index])
 
     def __len__(self) -> int:
@@ -159,7 +159,7 @@ class PerRow(NDArrayOperatorsMixin):
 
     def _reduced(self, f: Callable[..., Any], how: Mapping[str, Any]) -> PerRow:
         if how:
-            raise OneByOne(f"{f.__name__} along an axis is asked for")
+            raise NotVectorised(f"{f.__name__} along an axis is asked for")
         return PerRow(f(np.ascontiguousarray(self.values), axis=1))  # summed in the same order as a single row
 
 
@@ -249,17 +249,17 @@ def array_of(numbers: Sequence[Any]) -> Any:
     return PerRow(np.stack(rows, axis=1).astype(np.float64))
 
 
-def with_rows(x: Any) -> Any:
+def as_rows(x: Any) -> Any:
     """The numbers with rows as the first axis; one row if x does not differ by row."""
     return x.values if isinstance(x, PerRow) else np.asarray(x)[None]
 
 
-def without_rows(rows: Any) -> Any:
-    """The inverse of `with_rows`."""
+def from_rows(rows: Any) -> Any:
+    """The inverse of `as_rows`."""
     return rows[0] if len(rows) == 1 else PerRow(rows)
 
 
-def plus_at(x: Any, places: Any, amount: Any) -> Any:
+def add_at(x: Any, places: Any, amount: Any) -> Any:
     """A copy of an array with an amount added at some places."""
     if not isinstance(x, PerRow) and not isinstance(amount, PerRow):
         more = x.copy()

@@ -89,7 +89,7 @@ class SpecItem(pytest.Item):
             raise Invalid(str(error)) from None
         validation = validate(loss, cases=cases, seed=seed)
         if not validation.ok:
-            raise Invalid("\n".join(_told(stage, verdict) for stage, verdict in validation.failures))
+            raise Invalid("\n".join(_failure_text(stage, verdict) for stage, verdict in validation.failures))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, Invalid):
@@ -124,6 +124,6 @@ class CaseItem(SpecItem):
             raise Invalid(f"{self._case.span}: {verdict.claim} fails\n  {verdict.counter_example.text}")
 
 
-def _told(stage: Any, verdict: Any) -> str:
+def _failure_text(stage: Any, verdict: Any) -> str:
     example = "" if verdict.counter_example is None else f"\n  {verdict.counter_example.text}"
     return f"{stage.name}: {verdict.claim} fails{example}"

@@ -421,7 +421,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             own.append((estimator, anchor))
             P = self._cross_probabilities(_safe_indexing(X, fold), estimator)
             oracle = self._cross_oracle.with_inputs(None if given is None else given[fold])
-            scores.append(_at(oracle, anchor, len(P)).score_of(P, truth[fold]))
+            scores.append(_anchored_at(oracle, anchor, len(P)).score_of(P, truth[fold]))
         self._folds, self.cross_ = own, CrossCalibration.of(scores)
         return self
 
@@ -450,7 +450,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         found, oracle = [], self._cross_oracle.with_inputs(inputs)
         for estimator, anchor in self._folds:
             P = self._cross_probabilities(X, estimator)
-            found.append(_at(oracle, anchor, len(P)).scores(P))
+            found.append(_anchored_at(oracle, anchor, len(P)).scores(P))
         return found
 
     def _cross_sets(self, X: Any, alpha: Level | None, ids: Any, inputs: Any) -> PredictionSets:
@@ -532,7 +532,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         if saved is not None:
             oracle, options, (stages, thresholds) = saved
             predictor = self._new_predictor(oracle, options)
-            predictor.take_up(restored(Setting(predictor.promise, predictor.oracle), stages, thresholds))
+            predictor.use_chain(restored(Setting(predictor.promise, predictor.oracle), stages, thresholds))
             predictor.given_labels = self._given_labels()
             self.predictor_ = predictor
 
@@ -563,7 +563,7 @@ def _refuse_with_cv(**asked: Any) -> None:
         )
 
 
-def _at(oracle: Oracle, anchor: float | None, n: int) -> Oracle:
+def _anchored_at(oracle: Oracle, anchor: float | None, n: int) -> Oracle:
     """The oracle at the anchor of a fold, if there is one."""
     if anchor is None:
         return oracle

@@ -60,15 +60,15 @@ from udcp_dsl.showing import Table as ShownTable
 
 HARDLY_EVER = 20.0  # times what a typical label costs
 TOO_SMALL = 0.01  # of what a typical label costs
-_MASS, _ROWS = 0.99, 0.99  # shares of the mass of a row, and of the rows, that define the realistic size
-_FEWEST, _MOST = 10, 50  # labels of a set of realistic size, if no rows are known
-_PAIRS = 1_000_000  # most pairs that are tried
+_MASS_SHARE, _ROW_SHARE = 0.99, 0.99  # shares of the mass of a row, and of the rows, that define the realistic size
+_MIN_SIZE, _MAX_SIZE = 10, 50  # labels of a set of realistic size, if no rows are known
+_MAX_PAIRS = 1_000_000  # most pairs that are tried
 _BLOCK = 1 << 18  # entries per array
-_HELD = 1 << 24  # entries of the arrays of all nodes together
-_SMALLEST = 10_000  # a smaller array takes as long as one of so many entries
-_MOST_WORK = 1e9  # entries, in one review: a few seconds
-_OBJECTIVES = 40  # most sets that grow at the same time
-_MOST_ROWS = 1000  # from which the realistic size is found
+_MAX_CELLS = 1 << 24  # entries of the arrays of all nodes together
+_MIN_WORK = 10_000  # a smaller array takes as long as one of so many entries
+_MAX_WORK = 1e9  # entries, in one review: a few seconds
+_MAX_OBJECTIVES = 40  # most sets that grow at the same time
+_MAX_ROWS = 1000  # from which the realistic size is found
 
 Values = dict[int, Floats]  # values of nodes on sets, by the `id` of the node
 Measure = Callable[[Node, Values, tuple[int, ...]], Floats]
@@ -129,13 +129,13 @@ def realistic_size(probs: Any) -> int:
     P = np.asarray(probs)
     P = P[some_rows(len(P))].astype(np.float64)
     held = np.cumsum(-np.sort(-P, axis=1), axis=1)
-    needed = 1 + (held < _MASS * held[:, -1:]).sum(axis=1)
-    return max(2, int(np.quantile(needed, _ROWS, method="inverted_cdf")))
+    needed = 1 + (held < _MASS_SHARE * held[:, -1:]).sum(axis=1)
+    return max(2, int(np.quantile(needed, _ROW_SHARE, method="inverted_cdf")))
 
 
 def some_rows(n: int) -> Ints:
     """The positions of at most 1,000 of n rows, evenly spaced."""
-    return np.linspace(0, n - 1, min(n, _MOST_ROWS)).astype(np.int64)
+    return np.linspace(0, n - 1, min(n, _MAX_ROWS)).astype(np.int64)
 
 
 def _at_several_inputs(loss: Loss) -> Iterator[Loss]:
@@ -161,12 +161,12 @@ class _Review:
         self.loss, self.price = loss, price
         self.expression, self.K = _as_written(loss), loss.K
         self.from_rows = size is not None
-        guess = min(_MOST, max(_FEWEST, math.ceil(math.sqrt(self.K))))
+        guess = min(_MAX_SIZE, max(_MIN_SIZE, math.ceil(math.sqrt(self.K))))
         self.size = min(self.K, guess if size is None else size)
         self._work = 0
 
     def findings(self) -> tuple[SpecFinding, ...]:
-        if self.K < 2 or self.held > _HELD:
+        if self.K < 2 or self.cells_per_set > _MAX_CELLS:
             return ()
         found: list[SpecFinding] = []
         with suppress(_TooMuchWork):
@@ -176,31 +176,31 @@ class _Review:
         return tuple(sorted(found, key=lambda x: (x.diagnostic.span.start, x.code)))
 
     @property
-    def held(self) -> int:
+    def cells_per_set(self) -> int:
         """Entries of one array per node, for one set and its extensions."""
         return self.K * len(self.expression.nodes)
 
-    def _compute(self, entries: int) -> None:
+    def _count_work(self, entries: int) -> None:
         """Count the work of one array of so many entries per node; _TooMuchWork if the limit is exceeded."""
-        self._work += len(self.expression.nodes) * max(entries, _SMALLEST)
-        if self._work > _MOST_WORK:
+        self._work += len(self.expression.nodes) * max(entries, _MIN_WORK)
+        if self._work > _MAX_WORK:
             raise _TooMuchWork
 
     # What parts add
 
     @cached_property
-    def empty(self) -> Values:
+    def empty_set(self) -> Values:
         grow = Increments(self.expression, 1)
         return {node: np.ravel(value)[0] for node, value in grow.nodes_now().items()}
 
     @cached_property
-    def alone(self) -> Values:
+    def single_labels(self) -> Values:
         return Increments(self.expression, 1).nodes_after()
 
     def effect(self, part: Node, values: Values, shape: tuple[int, ...]) -> Floats:
         """What the part adds to the sets on which nodes have these values; rounding errors become 0."""
-        self._compute(math.prod(shape))
-        held: Values = {id(part): self.empty[id(part)]}
+        self._count_work(math.prod(shape))
+        held: Values = {id(part): self.empty_set[id(part)]}
         for node in self.expression.nodes:
             if id(node) not in held and any(id(child) in held for child in node.children):
                 held[id(node)] = node.value(*(held.get(id(child), values[id(child)]) for child in node.children))
@@ -208,44 +208,44 @@ class _Review:
         added = np.broadcast_to(values[root] - held[root], shape)
         return np.asarray(np.where(np.abs(added) <= 1e-9 * np.maximum(1.0, np.abs(values[root])), 0.0, added))
 
-    def alone_pays(self, part: Node) -> Floats:
+    def cost_alone(self, part: Node) -> Floats:
         """effect_N({y}) for each label y."""
-        return np.asarray(self.effect(part, self.alone, (1, self.K))[0])
+        return np.asarray(self.effect(part, self.single_labels, (1, self.K))[0])
 
     @cached_property
     def companions(self) -> Ints:
         """The labels b whose pairs {b, y} are tried; the choice does not depend on names or positions of labels."""
-        if self.K * self.K <= _PAIRS:
+        if self.K * self.K <= _MAX_PAIRS:
             return np.arange(self.K)
-        chosen = np.linspace(0, self.K - 1, max(1, _PAIRS // self.K)).astype(np.int64)
+        chosen = np.linspace(0, self.K - 1, max(1, _MAX_PAIRS // self.K)).astype(np.int64)
         return self.in_order[chosen]
 
     @cached_property
     def in_order(self) -> Ints:
         """Labels sorted by the values of all nodes on each label alone."""
-        values = [np.broadcast_to(self.alone[id(node)], (1, self.K))[0] for node in self.expression.nodes]
+        values = [np.broadcast_to(self.single_labels[id(node)], (1, self.K))[0] for node in self.expression.nodes]
         return np.lexsort(values)
 
     def pairs(self) -> Iterator[tuple[Ints, Floats, Values]]:
         """Blocks of labels b, L({b}), and the values of nodes on {b, y} for every y."""
-        step = max(1, min(_BLOCK // self.K, _HELD // self.held))
+        step = max(1, min(_BLOCK // self.K, _MAX_CELLS // self.cells_per_set))
         for start in range(0, len(self.companions), step):
             block = self.companions[start : start + step]
-            self._compute(len(block) * self.K)
+            self._count_work(len(block) * self.K)
             grow = Increments(self.expression, len(block))
             grow.push(block)
             yield block, grow.value, grow.nodes_after()
 
     @cached_property
-    def own(self) -> Floats:
+    def own_costs(self) -> Floats:
         """own(y) of each label."""
         root = id(self.expression.root)
-        return np.asarray(np.broadcast_to(self.alone[root] - self.empty[root], (1, self.K))[0])
+        return np.asarray(np.broadcast_to(self.single_labels[root] - self.empty_set[root], (1, self.K))[0])
 
     @cached_property
-    def typical(self) -> float:
+    def typical_cost(self) -> float:
         """The lower median of the positive own(y); 0 if there are none."""
-        positive = np.sort(self.own[self.own > 0])
+        positive = np.sort(self.own_costs[self.own_costs > 0])
         return float(positive[(len(positive) - 1) // 2]) if len(positive) else 0.0
 
     @cached_property
@@ -262,7 +262,7 @@ class _Review:
         """The largest |effect| of the part on the sets of realistic size that are tried; stops above `enough`."""
         of = of or self.effect
         best = 0.0
-        for values, shape in self._tried(part):
+        for values, shape in self._sets_to_try(part):
             best = max(best, float(np.abs(of(part, values, shape)).max()))
             if best > enough:
                 return best
@@ -270,38 +270,38 @@ class _Review:
 
     def change(self, part: Node, values: Values, shape: tuple[int, ...]) -> Floats:
         """N(S) - N({}): the change of the part itself, whether or not the cost changes with it."""
-        return np.broadcast_to(values[id(part)] - self.empty[id(part)], shape)
+        return np.broadcast_to(values[id(part)] - self.empty_set[id(part)], shape)
 
-    def _tried(self, part: Node) -> Iterator[tuple[Values, tuple[int, int]]]:
+    def _sets_to_try(self, part: Node) -> Iterator[tuple[Values, tuple[int, int]]]:
         """Values of nodes on sets of realistic size: single labels, pairs, and sets that grow."""
-        yield self.alone, (1, self.K)
+        yield self.single_labels, (1, self.K)
         if self.size >= 2:
             yield from ((values, (len(block), self.K)) for block, _, values in self.pairs())
-        yield from self._grown(part)
+        yield from self._grown_sets(part)
 
-    def _grown(self, part: Node) -> Iterator[tuple[Values, tuple[int, int]]]:
+    def _grown_sets(self, part: Node) -> Iterator[tuple[Values, tuple[int, int]]]:
         """All one-label extensions of sets that grow such that a node within the part becomes largest, or smallest."""
         below = [node for node in postorder(part) if not isinstance(node, Constant)]
-        wishes: list[Callable[[Values, int], Floats]] = []
+        objectives: list[Callable[[Values, int], Floats]] = []
         for node in reversed(below):
-            wishes += [_by_value(node, 1.0), _by_value(node, -1.0)]
+            objectives += [_objective_of_value(node, 1.0), _objective_of_value(node, -1.0)]
             if isinstance(node, Leaf) and isinstance(growth := node.atom.growth(), Completes):
-                wishes.insert(0, _by_members(growth.members, self.K))
-        wishes = wishes[: min(_OBJECTIVES, _HELD // self.held)]
+                objectives.insert(0, _objective_of_members(growth.members, self.K))
+        objectives = objectives[: min(_MAX_OBJECTIVES, _MAX_CELLS // self.cells_per_set)]
         place = np.empty(self.K)
         place[self.in_order] = np.arange(self.K)
-        grow, shape = Increments(self.expression, len(wishes)), (len(wishes), self.K)
+        grow, shape = Increments(self.expression, len(objectives)), (len(objectives), self.K)
         for held in range(self.size):
-            self._compute(math.prod(shape))
+            self._count_work(math.prod(shape))
             values = grow.nodes_after()
             yield values, shape
             if held == self.size - 1:
                 return
-            everything = sum(_spread_out(np.broadcast_to(values[id(node)], shape)) for node in below)
-            wish = np.stack(
-                [_spread_out(np.broadcast_to(w(values, i), shape[1:])[None])[0] for i, w in enumerate(wishes)]
+            everything = sum(_rescaled(np.broadcast_to(values[id(node)], shape)) for node in below)
+            objective = np.stack(
+                [_rescaled(np.broadcast_to(w(values, i), shape[1:])[None])[0] for i, w in enumerate(objectives)]
             )
-            order = wish + 1e-4 * everything / len(below) - 1e-9 * place / self.K
+            order = objective + 1e-4 * everything / len(below) - 1e-9 * place / self.K
             grow.push(np.argmax(np.where(grow.mask, -np.inf, order), axis=1))
 
     # The findings
@@ -309,9 +309,9 @@ class _Review:
     def _triggered_alone(self) -> Iterator[SpecFinding]:
         """W602."""
         for part in self.expression.nodes:
-            if not _of_combinations(part):
+            if not _is_for_combinations(part):
                 continue
-            alone = self.alone_pays(part) > 0
+            alone = self.cost_alone(part) > 0
             if not alone.any() or alone.all():
                 continue
             paired = np.zeros(self.K, dtype=bool)
@@ -327,21 +327,21 @@ class _Review:
                 "W602",
                 part,
                 labels,
-                float(self.alone_pays(part).max()),
-                f"{_named(labels)} alone {'pays' if one else 'pay'} {self.loss_unit(self.alone_pays(part).max())} for "
-                f"{part.text}, a penalty for labels that are open together",
+                float(self.cost_alone(part).max()),
+                f"{_names_text(labels)} alone {'pays' if one else 'pay'} {self.loss_unit(self.cost_alone(part).max())} "
+                f"for {part.text}, a penalty for labels that are open together",
                 f"is {'it' if one else 'each'} meant to belong to more than one of these categories? Take "
                 f"{'it' if one else 'them'} out of all but one, or leave it if the cost is meant",
             )
 
     def _hardly_ever(self) -> Iterator[SpecFinding]:
         """W603."""
-        if not self.typical:
+        if not self.typical_cost:
             return
-        most = HARDLY_EVER * self.typical if self.price is None else self.price
-        if not (self.own > most).any():
+        most = HARDLY_EVER * self.typical_cost if self.price is None else self.price
+        if not (self.own_costs > most).any():
             return
-        least = self.own.copy()
+        least = self.own_costs.copy()
         root = id(self.expression.root)
         for block, value, values in self.pairs():
             more = np.broadcast_to(values[root] - value[:, None], (len(block), self.K)).copy()
@@ -352,18 +352,17 @@ class _Review:
             return
         labels, amount = self._names(costly), float(least[costly].min())
         many = len(labels) > 1
-        cost = f"{_named(labels)} cost{'' if many else 's'} {'at least ' if many else ''}{amount:.4g}"
+        cost = f"{_names_text(labels)} cost{'' if many else 's'} {'at least ' if many else ''}{amount:.4g}"
         if self.price is None:
-            said = (
-                f"{cost}, a typical label {self.typical:.4g}: {'they' if many else 'it'} will hardly ever be in a set"
-            )
+            message = f"{cost}, a typical label {self.typical_cost:.4g}: "
+            message += f"{'they' if many else 'it'} will hardly ever be in a set"
         else:
-            said = f"{cost}, more than a missed truth is worth ({most:.4g}, the threshold): no set holds "
-            said += "them" if many else "it"
+            message = f"{cost}, more than a missed truth is worth ({most:.4g}, the threshold): no set holds "
+            message += "them" if many else "it"
         way_out = (
             'is the number right? Otherwise conditional="class" covers each label, and `risk` bounds the harm of misses'
         )
-        yield self._found("W603", self.expression.root, labels, amount, said, way_out)
+        yield self._found("W603", self.expression.root, labels, amount, message, way_out)
 
     def _unchanged(self) -> Iterator[SpecFinding]:
         """W604."""
@@ -374,20 +373,20 @@ class _Review:
                     continue
                 sets = f"up to {self.size} labels" + (", as many as these rows need" if self.from_rows else "")
                 cap, way_out = self.loss.ceiling, "is that meant? If so, it can be left out"
-                said = f"{tried.text} is the same for every set of {sets}: it changes no cost"
+                message = f"{tried.text} is the same for every set of {sets}: it changes no cost"
                 if cap is not None and self.largest(tried, 0.0, self.change) > 0:
-                    said = (
+                    message = (
                         f"{tried.text} changes the cost of no set of {sets}: where it would, the cap of {cap:.4g} is "
                     )
-                    said, way_out = said + "reached without it", "is the cap right? If so, it can be left out"
-                yield self._found("W604", tried, (), float(self.size), said, way_out)
+                    message, way_out = message + "reached without it", "is the cap right? If so, it can be left out"
+                yield self._found("W604", tried, (), float(self.size), message, way_out)
                 break
 
     def _too_small(self, unchanged: set[str]) -> Iterator[SpecFinding]:
         """W605."""
-        enough = TOO_SMALL * self.typical
+        enough = TOO_SMALL * self.typical_cost
         for part in self.summands:
-            if not enough or part.text in unchanged or (self.alone_pays(part) != 0).all():
+            if not enough or part.text in unchanged or (self.cost_alone(part) != 0).all():
                 continue
             amount = self.largest(part, enough)
             if 0 < amount <= enough:
@@ -397,7 +396,7 @@ class _Review:
                     (),
                     amount,
                     f"{part.text} adds at most {amount:.4g} to a set of up to {self.size} labels, under a hundredth "
-                    f"of what a typical label costs ({self.typical:.4g}): it will change hardly any set",
+                    f"of what a typical label costs ({self.typical_cost:.4g}): it will change hardly any set",
                     "is its weight right? If so, it can be left out",
                 )
 
@@ -439,7 +438,7 @@ def _summands(node: Node) -> Iterator[Node]:
         yield from _summands(part)
 
 
-def _of_combinations(node: Node) -> bool:
+def _is_for_combinations(node: Node) -> bool:
     """Whether the form of the node shows that it is meant for several labels together."""
     if isinstance(node, Junction):
         return node.both and not any(isinstance(x, Not) for x in postorder(node))
@@ -449,27 +448,27 @@ def _of_combinations(node: Node) -> bool:
     return False
 
 
-def _by_value(node: Node, sign: float) -> Callable[[Values, int], Floats]:
-    def wish(values: Values, row: int) -> Floats:
+def _objective_of_value(node: Node, sign: float) -> Callable[[Values, int], Floats]:
+    def objective(values: Values, row: int) -> Floats:
         value = values[id(node)]
         return sign * (value if np.ndim(value) == 0 else value[row])
 
-    return wish
+    return objective
 
 
-def _by_members(members: Ints, K: int) -> Callable[[Values, int], Floats]:
+def _objective_of_members(members: Ints, K: int) -> Callable[[Values, int], Floats]:
     inside = np.zeros(K)
     inside[members] = 1.0
     return lambda values, row: inside
 
 
-def _spread_out(values: Floats) -> Floats:
+def _rescaled(values: Floats) -> Floats:
     """Each row rescaled to [0, 1]."""
     low, high = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
     return np.asarray((values - low) / np.where(high > low, high - low, 1.0))
 
 
-def _named(labels: Sequence[str], most: int = 3) -> str:
+def _names_text(labels: Sequence[str], most: int = 3) -> str:
     more = len(labels) - most
     return ", ".join(map(repr, labels[:most])) + (f" and {more} more" if more > 0 else "")
 

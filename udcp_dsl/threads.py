@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 U = TypeVar("U")
 
-_SMALL = 1 << 16  # cells below which starting threads costs more than it saves
+_MIN_THREADED_CELLS = 1 << 16  # cells below which starting threads costs more than it saves
 _AHEAD = 2  # items that wait to be used
 _END: Any = object()
 
@@ -30,7 +30,7 @@ def cores_here() -> int:
 
 def over_blocks(work: Callable[[int, int], None], n: int, cells: int, cores: int) -> None:
     """Call work(start, stop) on blocks that cover n rows (of `cells` entries together), in as many threads as cores."""
-    if cores == 1 or cells < _SMALL:
+    if cores == 1 or cells < _MIN_THREADED_CELLS:
         work(0, n)
         return
     step = max(1, -(-n // (4 * cores)))

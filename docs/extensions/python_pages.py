@@ -95,8 +95,8 @@ INTERNAL = {
         *("fact", "reading", "typical", "of_rows", "declared_inputs", "summands"),
     ),
     "SetPredictor": (
-        *("fitted", "calibrated", "promises", "kept", "rows", "take_up", "true_scores", "threshold_rows", "prepare"),
-        *("repaired", "sets", "make_sets", "answered"),
+        *("fitted", "calibrated", "promises", "kept", "rows", "use_chain", "true_scores", "threshold_rows", "prepare"),
+        *("repaired", "sets", "make_sets", "make_sets_and_warn"),
     ),
     "PredictionSets": ("views", "decision_names", "paid"),
     "Promise": (

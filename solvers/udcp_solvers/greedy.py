@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.diagnostics import OracleError, warn
-from udcp_dsl.per_row import first_of
+from udcp_dsl.per_row import first_way
 from udcp_dsl.prediction.declaration import Declaration, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, is_number
 from udcp_solvers.greedy_orders.incremental_cost import grow
@@ -93,7 +93,7 @@ class Greedy(ByMass):
             )
         self._mass_rule = checked_mass(self.name, mass, seed)
         super().__init__(loss, M=bound, eps=float(eps), **self._mass_rule.options)
-        self._orders = first_of(paths(loss, bound, float(eps)))
+        self._orders = first_way(paths(loss, bound, float(eps)))
 
     def _scores(self, P: Probabilities) -> Floats:
         out = np.empty(P.shape)

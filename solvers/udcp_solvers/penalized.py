@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.per_row import first_of
+from udcp_dsl.per_row import first_way
 from udcp_dsl.prediction.declaration import Declaration, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, is_number
 from udcp_solvers.greedy_orders.incremental_cost import (
@@ -76,7 +76,7 @@ class Penalized(ByMass):
             raise OracleError(f"oracle 'penalized': lam must be a finite number of at least 0, or None, not {lam!r}")
         self._mass_rule = checked_mass(self.name, mass, seed)
         super().__init__(loss, lam=None if lam is None else float(lam), **self._mass_rule.options)
-        self._path = None if lam is None else first_of(paths(loss, float(lam)))
+        self._path = None if lam is None else first_way(paths(loss, float(lam)))
 
     def _prefix_scores(
         self, P: Probabilities, wanted: Indices | int, tau: Floats | float

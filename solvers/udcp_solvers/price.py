@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from udcp_dsl.diagnostics import OracleError, warn
 from udcp_dsl.expression.lower import LoweringError, check_linear
-from udcp_dsl.per_row import OneByOne
+from udcp_dsl.per_row import NotVectorised
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
 from udcp_dsl.prediction.oracle import (
     AnchoredOracle,
@@ -156,7 +156,7 @@ class Price(AnchoredOracle):
         super().__init__(loss, anchor=None if anchor is None else float(anchor), exact=exact)
         algorithm, make = choose_algorithm(loss)
         if loss.of_rows and not algorithm.by_row:
-            raise OneByOne(algorithm.description)
+            raise NotVectorised(algorithm.description)
         self._prices = make()
         self._anchors: Floats | None = None
         self._limited_cache: dict[tuple[float, ...], Price] = {}  # a cache of the last few

@@ -50,7 +50,7 @@ _SILENCE = (
     Fault(
         "least covered: classes of a few rows are counted",
         _LEAST_COVERED,
-        "for part in known if part.n >= FEWEST]",
+        "for part in known if part.n >= MIN_ROWS]",
         "for part in classes if part.n > 0]",
         (LEAST_COVERED, "-k", "too_few_rows"),
     ),
@@ -221,8 +221,8 @@ _HOSTILE = (
     Fault(
         "diagnostics: all are rendered",
         "udcp_dsl/diagnostics.py",
-        "_MOST_RENDERED = 50",
-        "_MOST_RENDERED = 50_000",
+        "_MAX_RENDERED = 50",
+        "_MAX_RENDERED = 50_000",
         (DIAGNOSTICS, "-k", "thousands"),
     ),
     Fault(
@@ -280,8 +280,8 @@ _TABLES_AND_SPECS = (
     Fault(
         "columns: unexpected ones are named one at a time",
         _MATRIX,
-        "raise InputError(_unexpected(unknown))",
-        "raise InputError(_unexpected(unknown[:1]))",
+        "raise InputError(_unexpected_message(unknown))",
+        "raise InputError(_unexpected_message(unknown[:1]))",
         (TABLES, "-k", "at_once"),
     ),
     Fault(
@@ -318,14 +318,14 @@ _MEANT = (
     Fault(
         "meant: a term is called idle by single labels and pairs",
         "udcp_dsl/spec_warnings.py",
-        "yield from self._grown(part)",
+        "yield from self._grown_sets(part)",
         "yield from ()",
         (MEANT, "-k", "some_realistic_set"),
     ),
     Fault(
         "meant: a cap above a part is not seen",
         "udcp_dsl/spec_warnings.py",
-        "held: Values = {id(part): self.empty[id(part)]}\n        for",
+        "held: Values = {id(part): self.empty_set[id(part)]}\n        for",
         "return self.change(part, values, shape)\n        held: Values = {}\n        for",
         (MEANT, "-k", "cap_is_named"),
     ),

@@ -39,8 +39,8 @@ INPUT_FAULTS = (
     Fault(
         "inputs: any fault of many rows is hidden by single ones",
         "udcp_dsl/prediction/stages/oracle_by_row.py",
-        "            except OneByOne:\n",
-        "            except (OneByOne, TypeError):\n",
+        "            except NotVectorised:\n",
+        "            except (NotVectorised, TypeError):\n",
         (MANY_ROWS, "-k", "only_what"),
     ),
     Fault(
@@ -109,7 +109,7 @@ INPUT_FAULTS = (
     Fault(
         "saved: workers of a stranger's oracle are written",
         "udcp_dsl/prediction/saved.py",
-        "predictor.oracle.options.items() if name not in _OF_A_MACHINE",
+        "predictor.oracle.options.items() if name not in _MACHINE_OPTIONS",
         "predictor.oracle.options.items()",
         (SAVED, "-k", "how_fast"),
     ),

@@ -29,8 +29,8 @@ LIMIT_FAULTS = (
     Fault(
         "limits: several are found once, one after the other",
         f"{_LIMITS}/dual.py",
-        "_ROUNDS = 25",
-        "_ROUNDS = 1",
+        "_MAX_ROUNDS = 25",
+        "_MAX_ROUNDS = 1",
         (DUAL,),
     ),
     Fault(

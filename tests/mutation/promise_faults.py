@@ -56,7 +56,7 @@ PROMISE_FAULTS = (
         "difficulty: the highest w p instead of the highest p",
         f"{_STAGES}/oracle_input.py",
         "rows.highest_probabilities if P is rows.P else highest(P)",
-        "highest(P if harm is None else harm.bought(P, setting.oracle))",
+        "highest(P if harm is None else harm.weigh_block(P, setting.oracle))",
         (TOGETHER, "-k", "difficulty_is"),
     ),
     Fault(
@@ -97,7 +97,7 @@ PROMISE_FAULTS = (
     Fault(
         "risk: oracles buy probability",
         f"{_STAGES}/oracle_input.py",
-        "P if harm is None else harm.weighed(P, setting.oracle, rows.inputs),",
+        "P if harm is None else harm.weigh(P, setting.oracle, rows.inputs),",
         "P,",
         (HARM,),
     ),

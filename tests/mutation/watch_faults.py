@@ -25,8 +25,8 @@ WATCH_FAULTS = (
     Fault(
         "monitor: the chance of a miss without the new row",
         "udcp_dsl/prediction/monitor/ranks.py",
-        "beyond = upto[-1] - upto[self.limit] + np.cumsum(missed) - missed",
-        "beyond = upto[-1] - upto[self.limit] - 1 + np.cumsum(missed) - missed",
+        "missing_places = upto[-1] - upto[self.first_miss_gap] + np.cumsum(missed) - missed",
+        "missing_places = upto[-1] - upto[self.first_miss_gap] - 1 + np.cumsum(missed) - missed",
         (RANKS,),
     ),
     Fault(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from udcp_dsl.prediction.stages.stage import Left, Stage
+from udcp_dsl.prediction.stages.stage import Stage, ThresholdRows
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Sharpening(Stage):
         return (np.random.default_rng([setting.promise.seed, 99]).permutation(len(cells))[:20],)
 
     @classmethod
-    def fit(cls, setting: Any, folds: Sequence[Any], left: Left) -> Sharpening:
+    def fit(cls, setting: Any, folds: Sequence[Any], left: ThresholdRows) -> Sharpening:
         (own,) = folds
         return cls(float(setting.promise.sharpen - own.P.max(axis=1).mean()), len(own))
 

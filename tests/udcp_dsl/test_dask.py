@@ -86,8 +86,8 @@ def slowly() -> None:
 
     from udcp_dsl.prediction.streams import predicting
 
-    was: Callable[..., Any] = predicting.answers
-    predicting.answers = lambda *a, **k: (time.sleep(0.2), was(*a, **k))[1]  # type: ignore[assignment]
+    was: Callable[..., Any] = predicting.predict_block
+    predicting.predict_block = lambda *a, **k: (time.sleep(0.2), was(*a, **k))[1]  # type: ignore[assignment]
 
 
 @pytest.mark.usefixtures("folder")

@@ -163,17 +163,17 @@ def _measured(loss: Loss, applicable: Sequence[Applicability]) -> dict[str, floa
 
 
 def _as_data(oracle: Applicability, seconds: Mapping[str, float | None] | None) -> dict[str, object]:
-    says = oracle.says
+    declaration = oracle.declaration
     return {
         "name": oracle.name,
         "applies": oracle.applies,
         "why": oracle.why,
         "exact": oracle.exact,
         "time": oracle.time,
-        "declared": says is not None,
-        "does": None if says is None else says.does,
-        "tuned": None if says is None else says.tuned,
-        "solves": None if says is None else says.solves,
+        "declared": declaration is not None,
+        "does": None if declaration is None else declaration.does,
+        "tuned": None if declaration is None else declaration.tuned,
+        "solves": None if declaration is None else declaration.solves,
         **({} if seconds is None else {"seconds_a_row": seconds.get(oracle.name)}),
     }
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.evaluation import Risk
     from udcp_dsl.prediction.predictor import SetPredictor
     from udcp_dsl.prediction.rows.source import Source
-    from udcp_dsl.prediction.streams.manifest import Parts
+    from udcp_dsl.prediction.streams.manifest import ResultFolder
     from udcp_dsl.prediction.streams.predicting import Tally
 
 _FORMATS = ("parquet", "arrow", "csv", "jsonl", "npy")
@@ -82,7 +82,7 @@ def command(
     Rows are processed in batches, so that memory does not grow with their number.
     """
     from udcp_dsl.prediction.calibrate import show_level
-    from udcp_dsl.prediction.empty_sets import told
+    from udcp_dsl.prediction.empty_sets import share_text
     from udcp_dsl.prediction.files import known_ending
     from udcp_dsl.prediction.least_covered import LeastCovered
     from udcp_dsl.prediction.predictor import SetPredictor
@@ -118,7 +118,7 @@ def command(
         before = 0
         if folder:
             parts = _opened(predictor, source, level, output, f".{form or 'parquet'}")
-            before = len(parts.files) - len(parts.left)
+            before = len(parts.files) - len(parts.remaining)
             with _advising(lambda: _finished(parts)):
                 tally = _into_folder(predictor, parts, level, computing)
         else:
@@ -135,7 +135,7 @@ def command(
         size, cost = tally.size / tally.n, tally.cost / tally.n
         handed = tally.handed_over / tally.n if predictor.loss.ceiling is not None else None
         said = [f"{where}: {tally.n:,} sets at alpha {show_level(level)}", f"mean size {size:.4g}"]
-        empty = f"{tally.empty:,} empty ({told(tally.empty / tally.n)})"
+        empty = f"{tally.empty:,} empty ({share_text(tally.empty / tally.n)})"
         said += [f"{in_unit('mean cost', predictor.loss.unit)} {cost:.6g}", *([empty] if tally.empty else [])]
         said += [*([] if handed is None else [f"{handed:.1%} handed over"]), *([parts_there] if before else [])]
     else:
@@ -154,12 +154,12 @@ def command(
         "empty": tally.empty,
         "handed_over": handed,
     }
-    judged = tally.judgement(predictor, level)
+    summary = tally.coverage_summary(predictor, level)
     lines: tuple[Line, ...] = ()
-    if isinstance(judged, LeastCovered):
-        lines, data["least_covered"] = judged.lines(), judged.as_dict()
-    elif judged is not None:
-        lines, data["risk"] = (_harm(judged),), vars(judged)
+    if isinstance(summary, LeastCovered):
+        lines, data["least_covered"] = summary.lines(), summary.as_dict()
+    elif summary is not None:
+        lines, data["risk"] = (_harm(summary),), vars(summary)
     if folder and parts.manifest.parent == parts.folder:
         lines = (
             *lines,
@@ -178,7 +178,7 @@ def _advising(how: Callable[[], str]) -> Iterator[None]:
         raise KeyboardInterrupt(how()) from error
 
 
-def _finished(parts: Parts) -> str:
+def _finished(parts: ResultFolder) -> str:
     there = sum(file.exists() for file in parts.files)
     return f"{there:,} of {len(parts.files):,} parts are finished, and the same command goes on with the others"
 
@@ -192,7 +192,7 @@ def _is_folder(output: str) -> bool:
     return output != STDOUT and (output.endswith(("/", "\\")) or not Path(output).suffix)
 
 
-def _opened(predictor: SetPredictor, source: Source, level: Fraction, output: str, ending: str) -> Parts:
+def _opened(predictor: SetPredictor, source: Source, level: Fraction, output: str, ending: str) -> ResultFolder:
     from udcp_dsl.prediction.rows.file_parts import STREAM
     from udcp_dsl.prediction.streams.manifest import open_folder
 
@@ -203,10 +203,10 @@ def _opened(predictor: SetPredictor, source: Source, level: Fraction, output: st
     return open_folder(output, ending, predictor, source, level)
 
 
-def _into_folder(predictor: SetPredictor, parts: Parts, level: Fraction, computing: Computing) -> Tally:
+def _into_folder(predictor: SetPredictor, parts: ResultFolder, level: Fraction, computing: Computing) -> Tally:
     from udcp_dsl.prediction.streams.predicting import predict_parts
 
-    counts = [parts.source.parts[which].rows for which in parts.left]
+    counts = [parts.source.parts[which].rows for which in parts.remaining]
     rows = None if None in counts else sum(counts)  # type: ignore[arg-type]  # None is not among them
     if computing.dask:
         from udcp_dsl.dask import write_parts

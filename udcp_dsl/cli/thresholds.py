@@ -87,8 +87,8 @@ def found_lines(predictor: SetPredictor) -> list[str]:
     chain, decision = predictor.fitted, predictor.decision
     worth = chain.find(WorthOfMiss)
     unit = with_unit("", predictor.loss.unit)
-    told = [] if worth is None else [worth.told(chain.setting)]
-    told += [] if decision is None else [f"decided {decision.told(unit)}"]
+    told = [] if worth is None else [worth.sentence(chain.setting)]
+    told += [] if decision is None else [f"decided {decision.sentence(unit)}"]
     return [*told, *([said] if (said := worth_line(predictor)) else [])]
 
 

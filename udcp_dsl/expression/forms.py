@@ -18,7 +18,7 @@ import numpy as np
 from udcp_dsl.diagnostics import Span
 from udcp_dsl.expression.domain import Floats, Ints, TreeMetric
 from udcp_dsl.expression.facts import Fact, Interval, proved, unknown, when
-from udcp_dsl.per_row import array_of, as_number, larger, plus_at, smaller, sum_where
+from udcp_dsl.per_row import add_at, array_of, as_number, larger, smaller, sum_where
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +108,8 @@ class Additive:
         for part in parts:
             if len(part.members) == 1:
                 low, high = ends(part.weight)
-                labels = plus_at(labels, part.members[0], low)
-                highest = plus_at(highest, part.members[0], high)
+                labels = add_at(labels, part.members[0], low)
+                highest = add_at(highest, part.members[0], high)
             elif len(part.members) and part.weight != 0:
                 _merge(categories, part)
         ranged = any(isinstance(part.weight, Range) for part in parts)
@@ -247,8 +247,8 @@ def _gains(form: Additive) -> tuple[Floats, Floats]:
     least, most = (end.copy() for end in ends(form.label_costs))
     for part in form.categories.values():
         low, high = ends(part.weight)
-        least = plus_at(least, part.members, smaller(low, 0.0))
-        most = plus_at(most, part.members, larger(high, 0.0))
+        least = add_at(least, part.members, smaller(low, 0.0))
+        most = add_at(most, part.members, larger(high, 0.0))
     if form.of_size is not None:
         small, large = ends(form.of_size)
         least, most = least + (small[1:] - large[:-1]).min(), most + (large[1:] - small[:-1]).max()

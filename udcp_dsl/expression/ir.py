@@ -23,7 +23,7 @@ from udcp_dsl.expression.domain import Floats
 from udcp_dsl.expression.facts import ROUNDING, TOLERANCE, Facts, Interval, Rules
 from udcp_dsl.expression.forms import Additive, Weighted, touched
 from udcp_dsl.expression.linear import Affine, Lowering, LoweringError, NoLinearForm, Part, Push, total
-from udcp_dsl.per_row import as_number, larger, with_rows, without_rows
+from udcp_dsl.per_row import as_number, as_rows, from_rows, larger
 
 
 def tolerance(k: float) -> float:
@@ -128,11 +128,11 @@ class Table(Node):
         """The slope of the table if it is linear, else None."""
         f = self.table
         step = as_number(f[-1] - f[0]) / max(1, len(f) - 1)
-        rows, line = with_rows(f), np.multiply.outer(with_rows(step), np.arange(len(f)))  # in place: it may be large
+        rows, line = as_rows(f), np.multiply.outer(as_rows(step), np.arange(len(f)))  # in place: it may be large
         line += rows[:, :1]
         off = np.abs(np.subtract(rows, line, out=line), out=line).max(axis=1)
         straight = off <= ROUNDING * np.maximum(np.abs(rows.max(axis=1)), np.abs(rows.min(axis=1)))
-        return step if without_rows(straight) else None
+        return step if from_rows(straight) else None
 
     def value(self, *operands: Floats) -> Floats:
         return self.table[operands[0].astype(np.int64)]

@@ -54,7 +54,7 @@ def adapt(predictor: SetPredictor, probs: Any, calibration: Any) -> SetPredictor
     else:
         shift = _estimated(predictor, to_array(predictor.repaired(rows.P)), probs)
     found = copy.copy(predictor)
-    found.take_up(adapted(predictor.fitted, shift, _unseen(predictor, rows)))
+    found.use_chain(adapted(predictor.fitted, shift, _unseen(predictor, rows)))
     _warn_of_labels_in_every_set(found)
     return found
 

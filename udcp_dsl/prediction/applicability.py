@@ -26,7 +26,7 @@ class Applicability:
     why: str
     exact: bool | None = None
     time: Time | None = None
-    says: Declaration | None = None
+    declaration: Declaration | None = None
 
 
 def oracles(loss: Loss) -> tuple[Applicability, ...]:
@@ -41,24 +41,24 @@ def lost_by(name: str, loss: Loss, installed: Sequence[Applicability]) -> tuple[
 
 def _lost(name: str, installed: Sequence[Applicability]) -> Iterator[str]:
     for oracle in installed:
-        if oracle.says is not None and name in oracle.says.needs:
+        if oracle.declaration is not None and name in oracle.declaration.needs:
             yield oracle.name
-        elif oracle.says is not None and name in oracle.says.quick_with and oracle.time in _SLOWER:
+        elif oracle.declaration is not None and name in oracle.declaration.quick_with and oracle.time in _SLOWER:
             yield f"{oracle.name} in {Time.MICROSECONDS}"
 
 
 def applicability(name: str, loss: Loss) -> Applicability:
     """Whether one oracle applies to the loss."""
     try:
-        says = declaration_of(name)
+        declaration = declaration_of(name)
     except OracleError as error:
         return Applicability(name, False, str(error))
-    if says is None:
+    if declaration is None:
         return _tried(name, loss)
-    way = says.way(loss)
+    way = declaration.way(loss)
     if isinstance(way, Refusal):
-        return Applicability(name, False, way.why, says=says)
-    return Applicability(name, True, way.algorithm, way.exact, way.time, says)
+        return Applicability(name, False, way.why, declaration=declaration)
+    return Applicability(name, True, way.algorithm, way.exact, way.time, declaration)
 
 
 def _tried(name: str, loss: Loss) -> Applicability:

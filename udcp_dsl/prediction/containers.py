@@ -30,7 +30,7 @@ class BlockedMatrix:
     order is a `BlockedMatrix` again; so is the result of `map`.
 
     >>> P = BlockedMatrix((4, 2), lambda: iter([np.eye(2), np.ones((2, 2))]))
-    >>> by_rows(P[1:3], lambda block: block.sum(axis=1)), to_array(P[np.array([0, 3])]).tolist()
+    >>> apply_by_rows(P[1:3], lambda block: block.sum(axis=1)), to_array(P[np.array([0, 3])]).tolist()
     (array([1., 2.]), [[1.0, 0.0], [1.0, 1.0]])
     """
 
@@ -71,26 +71,26 @@ class BlockedMatrix:
 
         return BlockedMatrix((len(chosen), self.shape[1]), read)
 
-    def ask(self, ask: Callable[..., npt.NDArray[S]], *columns: npt.NDArray[Any]) -> npt.NDArray[S]:
-        """Call `ask` on each block and its part of the columns; return its results for all rows as one array."""
+    def apply(self, function: Callable[..., npt.NDArray[S]], *columns: npt.NDArray[Any]) -> npt.NDArray[S]:
+        """Call `function` on each block and its part of the columns; return its results for all rows as one array."""
         out: npt.NDArray[S] | None = None
         for at, block in self.blocks():
-            answer = ask(block, *(column[at] for column in columns))
+            answer = function(block, *(column[at] for column in columns))
             out = np.empty((len(self), *answer.shape[1:]), dtype=answer.dtype) if out is None else out
             out[at] = answer
         if out is None:
-            return ask(np.empty((0, self.shape[1])), *(column[:0] for column in columns))
+            return function(np.empty((0, self.shape[1])), *(column[:0] for column in columns))
         return out
 
 
-def by_rows(
-    P: npt.NDArray[Any] | BlockedMatrix, ask: Callable[..., npt.NDArray[S]], *columns: npt.NDArray[Any]
+def apply_by_rows(
+    P: npt.NDArray[Any] | BlockedMatrix, function: Callable[..., npt.NDArray[S]], *columns: npt.NDArray[Any]
 ) -> npt.NDArray[S]:
     """Apply a function of rows to a matrix: at once to an array, block by block to a `BlockedMatrix`.
 
-    `ask` takes some rows and their entries of each column, and returns one entry per row.
+    `function` takes some rows and their entries of each column, and returns one entry per row.
     """
-    return P.ask(ask, *columns) if isinstance(P, BlockedMatrix) else ask(P, *columns)
+    return P.apply(function, *columns) if isinstance(P, BlockedMatrix) else function(P, *columns)
 
 
 def changed(P: Any, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> Any:

@@ -14,10 +14,10 @@ def way_out(share: float) -> str:
     return "calibrate with nonempty=True (--nonempty) to have none" if share > FEW else ""
 
 
-def told(share: float) -> str:
+def share_text(share: float) -> str:
     """The share of empty sets and, above `FEW`, how to avoid them.
 
-    >>> told(0.14), told(0.001)
+    >>> share_text(0.14), share_text(0.001)
     ('14.0%; calibrate with nonempty=True (--nonempty) to have none', '0.1%')
     """
     return "; ".join(filter(None, (f"{share:.1%}", way_out(share))))

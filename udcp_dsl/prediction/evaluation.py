@@ -18,7 +18,7 @@ from udcp_dsl.expression.decisions import HANDED_OVER, KEPT
 from udcp_dsl.prediction.calibrate import Level, show_level
 from udcp_dsl.prediction.calibrate.levels import CONFIDENCE, clopper_pearson
 from udcp_dsl.prediction.containers import BlockedMatrix, frame_index
-from udcp_dsl.prediction.empty_sets import told
+from udcp_dsl.prediction.empty_sets import share_text
 from udcp_dsl.prediction.input_warnings import warn_of_full_sets, warn_of_shared_draws
 from udcp_dsl.prediction.least_covered import LeastCovered, Part
 from udcp_dsl.prediction.limits.measured import LimitMeasure, LimitPoints, limit_lines, limit_table, measure_limits
@@ -163,7 +163,7 @@ class Measures(Result):
 
         counts = {name: column(name) for name in ("n", "covered", "coverage")}
         named = {"by": [by for by, _ in strata], "stratum": column("name")}
-        return {**named, **counts, "low": [*low], "high": [*high], **{name: column(name) for name in _MEANS}}
+        return {**named, **counts, "low": [*low], "high": [*high], **{name: column(name) for name in _STRATUM_MEANS}}
 
     def plot(self) -> Any:
         """Draw coverage by stratum, with exact intervals.
@@ -194,12 +194,12 @@ class Measures(Result):
                 *limit_lines(self.limits, self.coverage, self.unit),
             ),
             tables=(
-                Table(_SUMMARY, list(self._summary())),
+                Table(_SUMMARY_COLUMNS, list(self._summary())),
                 limit_table(self.limits),
                 *(_strata_table(title, name, getattr(self, name), self.unit) for name, title in _STRATA.items()),
             ),
             data={
-                **{name: getattr(self, name) for name in _PLAIN},
+                **{name: getattr(self, name) for name in _JSON_FIELDS},
                 "alpha": float(self.alpha),
                 "confidence": CONFIDENCE,
                 "least_covered": least,
@@ -222,7 +222,7 @@ class Measures(Result):
             yield from (("", f"{cost:.6g}", f"for {term}") for term, cost in self.cost_by_term.items())
         quantiles = ", ".join(f"{q:.0%} {size}" for q, size in self.size_quantiles.items())
         yield "mean size", f"{self.mean_size:.6g}", f"quantiles {quantiles}"
-        yield "empty sets", f"{self.empty}", told(self.empty / self.n)
+        yield "empty sets", f"{self.empty}", share_text(self.empty / self.n)
         if self.handed_over is not None:
             yield "handed over", f"{self.handed_over:.1%}", "of the rows: their sets cost as much as all labels"
         if self.size_violation is not None:
@@ -317,12 +317,12 @@ _STRATA = {
     "by_group": "group",
     "by_decision": "decision",
 }
-_MEANS = ("mean_size", "mean_cost", "mean_true_probability")  # of a stratum
-_PLAIN = (
+_STRATUM_MEANS = ("mean_size", "mean_cost", "mean_true_probability")  # of a stratum
+_JSON_FIELDS = (
     *("loss", "oracle", "n", "covered", "coverage", "interval", "mean_cost", "cost_error", "cost_by_term", "mean_size"),
     *("empty", "size_violation", "handed_over", "risk", "unit"),
 )
-_SUMMARY = (Column("", 0), Column("value", 1, kind="number"), Column("", 2))
+_SUMMARY_COLUMNS = (Column("", 0), Column("value", 1, kind="number"), Column("", 2))
 
 
 def _strata_table(title: str, key: str, strata: Sequence[Stratum], unit: str | None) -> Table:

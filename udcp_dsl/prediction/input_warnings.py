@@ -17,7 +17,7 @@ from udcp_dsl.diagnostics import SpecWarning, warn
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import CalibrationWarning, row_draws, show_level, warn_of_too_few
 from udcp_dsl.prediction.calibrate.difficulty import bin_names
-from udcp_dsl.prediction.containers import by_rows
+from udcp_dsl.prediction.containers import apply_by_rows
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.row_attributes import Positions
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 # From this alpha on, it is probably meant as the coverage.
 _HIGH_ALPHA = Fraction(1, 2)
 # Each kind of warning about the order of columns is wrong with at most this probability.
-_CHANCE = 1e-4
+_ERROR_CHANCE = 1e-4
 # The mean highest p and the accuracy are far apart if they differ by this much.
-_FAR = 0.1
+_MIN_DISAGREEMENT = 0.1
 # Rows that share a draw move the coverage by at most their share; a smaller share than this is not reported.
 _SHARED = 0.01
 
@@ -75,7 +75,7 @@ def warn_of_shared_draws(rows: Rows, seed: int) -> None:
     """Warn if rows without ids have equal probabilities (rounded or constant ones), and so share a random draw."""
     if rows.ids is not None:
         return
-    draws = by_rows(rows.P, lambda block: row_draws(block, seed))
+    draws = apply_by_rows(rows.P, lambda block: row_draws(block, seed))
     _, counts = np.unique(draws, return_counts=True)
     shared = int(counts[counts > 1].sum())
     if shared > _SHARED * len(rows):
@@ -96,7 +96,7 @@ def _below_chance(hits: int, n: int, chance: float, tests: int = 1) -> bool:
     divergence = (1 - share) * math.log((1 - share) / (1 - chance))
     if hits:
         divergence += share * math.log(share / chance)
-    return n * divergence > math.log(tests / _CHANCE)
+    return n * divergence > math.log(tests / _ERROR_CHANCE)
 
 
 def _better_order(rows: Rows) -> str | None:
@@ -109,7 +109,7 @@ def _better_order(rows: Rows) -> str | None:
     out of z: a classifier that nearly always predicts one label gains if its column is given another label.
     """
     K, likeliest, truth, highest = len(rows.labels), rows.likeliest, rows.truth, rows.highest_probabilities
-    below = by_rows(rows.P, lambda block, top: np.count_nonzero(top[:, None] > block, axis=1), highest)
+    below = apply_by_rows(rows.P, lambda block, top: np.count_nonzero(top[:, None] > block, axis=1), highest)
     order = np.random.default_rng(0).permutation(np.flatnonzero(below == K - 1))  # in a tie there is no likeliest label
     chosen_on, judged_on = order[: len(order) // 2], order[len(order) // 2 :]
     label_of = _labels_of_columns(likeliest[chosen_on], truth[chosen_on], K)
@@ -119,7 +119,7 @@ def _better_order(rows: Rows) -> str | None:
     gains = np.bincount(columns, weights=other.astype(float) - right, minlength=K)
     z = gains.sum() - max(gains.max(), 0.0)
     twice = np.count_nonzero(other) >= 2 * np.count_nonzero(right)
-    if not (twice and z > 0 and z**2 > -2 * differ * math.log(_CHANCE)):
+    if not (twice and z > 0 and z**2 > -2 * differ * math.log(_ERROR_CHANCE)):
         return None
     column = int(gains.argmax())
     return (
@@ -140,7 +140,7 @@ def _exchanged_columns(rows: Rows) -> str | None:
     K = len(rows.labels)
     pairs, counts = np.unique(rows.truth * K + rows.likeliest, return_counts=True)
     count = dict(zip(pairs.tolist(), counts.tolist(), strict=True))
-    enough = counts > math.log(1 / _CHANCE) / math.log(2)  # fewer rows are significant for no pair
+    enough = counts > math.log(1 / _ERROR_CHANCE) / math.log(2)  # fewer rows are significant for no pair
     best, gain = None, 0
     for i, j in (divmod(pair, K) for pair in pairs[enough].tolist()):
         there, back = count[i * K + j], count.get(j * K + i, 0)
@@ -204,7 +204,7 @@ def warn_of_wrong_confidence(setting: Setting, rows: Rows) -> None:
     """Warn if the mean highest p is far from the accuracy of the likeliest label, and no repair will correct p."""
     n, accuracy, sure = len(rows), rows.hits / len(rows), float(rows.highest_probabilities.mean())
     error = math.sqrt(max(accuracy * (1 - accuracy), 1 / n) / n)
-    if abs(sure - accuracy) < max(_FAR, 4 * error):
+    if abs(sure - accuracy) < max(_MIN_DISAGREEMENT, 4 * error):
         return
     way_out = 'leave out repair=None, or give repair="auto"'
     if setting.promise.repair is not None:

@@ -20,9 +20,9 @@ from udcp_dsl.prediction.calibrate import show_level
 from udcp_dsl.prediction.calibrate.cells import Cellwise
 from udcp_dsl.showing import Description, Line, Shown, Styled, listed
 
-FEWEST = 20  # rows that a part needs to be tested
+MIN_ROWS = 20  # rows that a part needs to be tested
 LEVEL = 0.05  # significance level of all tests together
-_NAMED = 5
+_MAX_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Part:
         many = int(np.count_nonzero(covered))
         return cls(kind, name, len(covered), many, many / max(len(covered), 1))
 
-    def told(self, called: Callable[[str], str] = str) -> str:
+    def full_name(self, called: Callable[[str], str] = str) -> str:
         """The name of the part, with its kind; `called` maps a label to its displayed name."""
         return f"class '{called(self.name)}'" if self.kind == "class" else f"the {self.name}"
 
@@ -94,10 +94,10 @@ class LeastCovered(Shown):
         >>> LeastCovered.of(Fraction(1, 10), Part("all", "", 500, 455, 0.91), parts, None).line()
         "coverage 0.910 (0.9 promised); worst class '8' 0.560"
         """
-        known = [part for part in classes if max(part.n, part.seen) >= FEWEST]
+        known = [part for part in classes if max(part.n, part.seen) >= MIN_ROWS]
         worst = min(known, key=lambda part: part.coverage, default=None)
-        tested = [part for part in known if part.n >= FEWEST]
-        if hardest is not None and FEWEST <= hardest.n <= overall.n / 2:
+        tested = [part for part in known if part.n >= MIN_ROWS]
+        if hardest is not None and MIN_ROWS <= hardest.n <= overall.n / 2:
             tested.append(hardest)
         short = sorted(_below(tested, float(1 - alpha)), key=lambda part: part.coverage)
         return cls(alpha, overall, worst, tuple(short), conditional, rows)
@@ -129,8 +129,8 @@ class LeastCovered(Shown):
         """Coverage of all rows and of the worst class."""
         where = f" {self.rows}" if self.rows else ""
         worst = self.about_worst(called)
-        told = f"coverage {self.overall.coverage:.3f}{where} ({show_level(1 - self.alpha)} promised)"
-        return f"{told}; {worst}" if worst else told
+        text = f"coverage {self.overall.coverage:.3f}{where} ({show_level(1 - self.alpha)} promised)"
+        return f"{text}; {worst}" if worst else text
 
     def about_worst(self, called: Callable[[str], str] = str) -> str:
         """The worst class, in words, or that none is covered less than promised; empty if no class has enough rows.
@@ -142,14 +142,14 @@ class LeastCovered(Shown):
         if self.worst is None:
             return ""
         if self.worst.coverage >= 1 - self.alpha:
-            return f"no class of {FEWEST} rows or more below {show_level(1 - self.alpha)}"
-        return f"worst {self.worst.told(called)} {self.worst.coverage:.3f}"
+            return f"no class of {MIN_ROWS} rows or more below {show_level(1 - self.alpha)}"
+        return f"worst {self.worst.full_name(called)} {self.worst.coverage:.3f}"
 
     def shortfall(self, called: Callable[[str], str] = str) -> str:
         """The parts that fall short, in words; empty if there are none."""
-        named = [f"{part.told(called)} {part.coverage:.3f} ({part.n:,} rows)" for part in self.short]
+        named = [f"{part.full_name(called)} {part.coverage:.3f} ({part.n:,} rows)" for part in self.short]
         promised = show_level(1 - self.alpha)
-        return f"below {promised} by more than chance: {listed(named, _NAMED)}" if named else ""
+        return f"below {promised} by more than chance: {listed(named, _MAX_NAMED)}" if named else ""
 
     @property
     def ways_out(self) -> str:

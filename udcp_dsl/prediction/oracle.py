@@ -173,7 +173,7 @@ class Oracle(ABC):
         probabilities = as_probabilities(P, len(self.loss.labels))
         truth = as_indices(y, *probabilities.shape)
         if isinstance(P, BlockedMatrix) and P.is_remote:
-            return P.ask(RemoteCall(self, "score_of"), *self.own_columns, truth)
+            return P.apply(RemoteCall(self, "score_of"), *self.own_columns, truth)
         return self._in_steps(probabilities, lambda oracle, block, rows: oracle._score_of(block, truth[rows]))
 
     def sets(self, P: ArrayLike, tau: ArrayLike) -> Masks:
@@ -213,7 +213,7 @@ class Oracle(ABC):
             Positions.
         """
         if isinstance(P, BlockedMatrix) and P.is_remote:
-            return P.ask(RemoteCall(self, "first"), *self.own_columns)
+            return P.apply(RemoteCall(self, "first"), *self.own_columns)
         probabilities = as_probabilities(P, len(self.loss.labels))
         return self._in_steps(probabilities, lambda oracle, block, rows: oracle._first(block))
 

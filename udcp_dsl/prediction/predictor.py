@@ -171,7 +171,7 @@ class SetPredictor(DescribedPredictor):
             )
         self.given_labels: tuple[Any, ...] | None = None  # the labels in the type they were given in, if not as texts
         self.chain: Chain | None = None  # the fitted stages and thresholds, once it is calibrated
-        self.read_as: tuple[Chain | None, str] | None = None  # the hash of its file, valid for that chain
+        self.file_hash: tuple[Chain | None, str] | None = None  # the hash of its file, valid for that chain
         self.logits = False
         self.normalize = False
 
@@ -249,7 +249,7 @@ class SetPredictor(DescribedPredictor):
             warn_of_shared_draws(rows, self.seed)
         if rows.weights is not None:
             self.promise.refuse_weights()
-        self.take_up(fit_chain(Setting.of(self.promise, self.oracle, tune=self._tune), rows))
+        self.use_chain(fit_chain(Setting.of(self.promise, self.oracle, tune=self._tune), rows))
         self.given_labels = labels_as_given(self.loss.labels, y, self._class_names)
         self.logits, self.normalize = logits, normalize
         return self
@@ -300,7 +300,7 @@ class SetPredictor(DescribedPredictor):
         self._check_groups(rows, groups)
         if self.randomize:
             warn_of_shared_draws(rows, self.seed)
-        made = self.answered(rows, level)
+        made = self.make_sets_and_warn(rows, level)
         more: dict[str, Any] = {"given_labels": self.given_labels, "inputs": rows.inputs, "decided": made.decided}
         return PredictionSets(self.loss, made.mask, rows.ids, index=frame_index(probs), **more)
 
@@ -647,7 +647,7 @@ class SetPredictor(DescribedPredictor):
 
         return load(path)
 
-    def take_up(self, chain: Chain) -> None:
+    def use_chain(self, chain: Chain) -> None:
         """Use this chain from now on; if it tuned the oracle, the next calibration tunes it again."""
         self.chain, self.oracle, self.promise = chain, chain.setting.oracle, chain.setting.promise
         self._tune = self._tune or chain.find(Lambda) is not None
@@ -681,9 +681,9 @@ class SetPredictor(DescribedPredictor):
 
     def sets(self, rows: Rows, level: Fraction) -> npt.NDArray[np.bool_]:
         """The sets of rows, (n, K) bool, at one alpha; `predict_set` wraps them."""
-        return self.answered(rows, level).mask
+        return self.make_sets_and_warn(rows, level).mask
 
-    def answered(self, rows: Rows, level: Fraction) -> MadeSets:
+    def make_sets_and_warn(self, rows: Rows, level: Fraction) -> MadeSets:
         """The sets of rows as `MadeSets`, with a warning about full ones (zero rows are allowed)."""
         made = self.make_sets(rows, level)
         if made.full:
@@ -697,12 +697,12 @@ class SetPredictor(DescribedPredictor):
         self._check_weights(rows)
         step = max(1, _BLOCK // self.loss.K)
         if not self._in_blocks or len(rows) <= step:
-            return self._make_sets(rows, level)
+            return self._make_sets_at_once(rows, level)
         mask, full, unproved = np.empty(rows.P.shape, dtype=bool), 0, list[int | None]()
         decided = list[Decided]()
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
-            made = self._make_sets(rows.take(part), level)
+            made = self._make_sets_at_once(rows.take(part), level)
             mask[part], full = made.mask, full + made.full
             unproved.append(made.unproved)
             decided += [] if made.decided is None else [made.decided]
@@ -715,7 +715,7 @@ class SetPredictor(DescribedPredictor):
         other = self.promise.risk is not None or any(stage.repairs for stage in self.fitted.stages)
         return other or (self.promise.by_class and (self.randomize or self.calibrated.weighted))
 
-    def _make_sets(self, rows: Rows, level: Fraction) -> MadeSets:
+    def _make_sets_at_once(self, rows: Rows, level: Fraction) -> MadeSets:
         chain = self.fitted
         given = chain.prepare(rows)
         mask = chain.sets(given, level, self._draws(rows))

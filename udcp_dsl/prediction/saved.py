@@ -31,9 +31,9 @@ FORMAT = "udcp_dsl predictor"
 FORMAT_VERSION = 3  # 1: udcp_dsl 0.1.0, 2: 0.2.0
 
 # Options of oracles that depend on the machine (where and how fast to solve), and so are not saved.
-_OF_A_MACHINE = ("workers", "checkpoint")
+_MACHINE_OPTIONS = ("workers", "checkpoint")
 
-_NUMBERS = ("logits", "normalize")
+_INPUT_FLAGS = ("logits", "normalize")
 
 
 def save(predictor: SetPredictor, path: str | Path) -> None:
@@ -45,7 +45,7 @@ def save(predictor: SetPredictor, path: str | Path) -> None:
 
 def digest(predictor: SetPredictor) -> str:
     """A hash that identifies the predictor: that of its file, if unchanged since loading, or of what `save` writes."""
-    read = predictor.read_as
+    read = predictor.file_hash
     if read is not None and read[0] is predictor.chain:
         return read[1]
     return str(_content(predictor)["sha256"])
@@ -77,12 +77,12 @@ def _content(predictor: SetPredictor) -> dict[str, Any]:
         },
         "oracle": {
             "name": predictor.oracle.name,
-            "options": {name: x for name, x in predictor.oracle.options.items() if name not in _OF_A_MACHINE},
+            "options": {name: x for name, x in predictor.oracle.options.items() if name not in _MACHINE_OPTIONS},
         },
         "promise": predictor.promise.as_dict(),
         "class_names": None if predictor.class_names is None else list(predictor.class_names),
         "given_labels": list(given) if given is not None and all(map(_is_plain, given)) else None,
-        **{name: getattr(predictor, name) for name in _NUMBERS},
+        **{name: getattr(predictor, name) for name in _INPUT_FLAGS},
         "stages": predictor.chain.as_list(),
     }
     try:
@@ -101,7 +101,7 @@ def load(path: str | Path) -> SetPredictor:
     try:
         predictor = _rebuild(content)
         if (content["version"], content["format_version"]) == (__version__, FORMAT_VERSION):
-            predictor.read_as = predictor.chain, content["sha256"]
+            predictor.file_hash = predictor.chain, content["sha256"]
         return predictor
     except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         raise InputError(
@@ -119,7 +119,9 @@ def saved_by(path: str | Path) -> tuple[str, int]:
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_object, parse_constant=_no_number)
+        content = json.loads(
+            path.read_text(encoding="utf-8"), object_pairs_hook=_unique_keys, parse_constant=_refuse_constant
+        )
     except InputError as error:
         raise InputError(f"{path} is not a saved predictor: {error}") from None
     except FileNotFoundError:
@@ -152,7 +154,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     return content
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object; refuses a repeated key, as readers differ in which of its values they take."""
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -161,7 +163,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _no_number(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise InputError(f"{name} is not a JSON number")
 
 
@@ -175,9 +177,9 @@ def _hash(content: Mapping[str, Any]) -> str:
 def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
     content = migrated(content)
     spec, oracle = content["spec"], content["oracle"]
-    if not all(isinstance(content[flag], bool) for flag in _NUMBERS):
-        raise InputError(f"one of its options {', '.join(_NUMBERS)} is neither true nor false; save it again")
-    for option in _OF_A_MACHINE:
+    if not all(isinstance(content[flag], bool) for flag in _INPUT_FLAGS):
+        raise InputError(f"one of its options {', '.join(_INPUT_FLAGS)} is neither true nor false; save it again")
+    for option in _MACHINE_OPTIONS:
         if option in oracle["options"]:
             raise InputError(
                 f"its oracle has the option {option!r}, which starts processes or writes files and is never saved, so "
@@ -198,7 +200,7 @@ def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
         options=oracle["options"],
         class_names=content["class_names"],
     )
-    predictor.take_up(read_chain(content["stages"], Setting(predictor.promise, predictor.oracle)))
+    predictor.use_chain(read_chain(content["stages"], Setting(predictor.promise, predictor.oracle)))
     predictor.logits, predictor.normalize = content["logits"], content["normalize"]
     predictor.given_labels = _given_labels(content["given_labels"], loss.K)
     return predictor
@@ -226,7 +228,7 @@ def migrated(content: Mapping[str, Any]) -> Mapping[str, Any]:
     if version == FORMAT_VERSION:
         return content
     options = dict(content["options"])
-    beside = {name: options.pop(name) for name in ("class_names", *_NUMBERS)}
+    input_options = {name: options.pop(name) for name in ("class_names", *_INPUT_FLAGS)}
     name = content["oracle"]["name"]
     calibration, tuning, anchors = content["calibration"], content["tuning"], content.get("anchors")
     stages: list[dict[str, Any]] = []
@@ -241,7 +243,7 @@ def migrated(content: Mapping[str, Any]) -> Mapping[str, Any]:
         **content,
         "oracle": {"name": name, "options": migrate_options(name, version, content["oracle"]["options"])},
         "promise": {"alpha": options.pop("alphas"), "repair": _old_repair(options.pop("temperature", None)), **options},
-        **beside,
+        **input_options,
         "given_labels": None,
         "stages": stages,
     }

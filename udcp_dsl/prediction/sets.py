@@ -100,11 +100,11 @@ class PredictionSets(Shown):
         return len(self.mask)
 
     def __repr__(self) -> str:
-        told = f"{len(self):,} sets of {self.loss.K:,} labels, loss {self.loss.name!r}"
+        text = f"{len(self):,} sets of {self.loss.K:,} labels, loss {self.loss.name!r}"
         if len(self):
             empty = np.count_nonzero(self.sizes == 0)
-            told += f": mean size {self.sizes.mean():.4g}, {empty:,} empty"
-        return f"PredictionSets({told})"
+            text += f": mean size {self.sizes.mean():.4g}, {empty:,} empty"
+        return f"PredictionSets({text})"
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return iter(self.labels)
@@ -122,7 +122,7 @@ class PredictionSets(Shown):
                 raise IndexError(f"there is no set {place}: there are {len(self):,}")
             return tuple(self._names[self.mask[place]])
         if not isinstance(which, slice):
-            which = _rows(which)
+            which = _as_row_index(which)
         return some_rows_of(self, which, "loss", "given_labels")
 
     @cached_property
@@ -159,7 +159,7 @@ class PredictionSets(Shown):
         >>> PredictionSets(loss, mask).nodes
         [('mammals',), ('dog', 'trout'), ('life',)]
         """
-        tree = _told_by(self.loss)
+        tree = _describing_hierarchy(self.loss)
         names = np.array(tree.node_names, dtype=object)
         return [tuple(names[row]) for row in tree.topmost(self.mask)]
 
@@ -194,7 +194,9 @@ class PredictionSets(Shown):
         actions. With `conditional="decision"`, it is the action that was decided before the set was computed.
         InputError if the loss has no `worst`.
         """
-        found = {name: np.array(self._asked[name].actions)[chosen] for name, (chosen, _) in self._decided.items()}
+        found = {
+            name: np.array(self._tables_of_actions[name].actions)[chosen] for name, (chosen, _) in self._decided.items()
+        }
         return found if len(found) > 1 else next(iter(found.values()))
 
     @property
@@ -207,7 +209,7 @@ class PredictionSets(Shown):
         return found if len(found) > 1 else next(iter(found.values()))
 
     @property
-    def _asked(self) -> Mapping[str, Actions]:
+    def _tables_of_actions(self) -> Mapping[str, Actions]:
         if not self.loss.actions:
             raise InputError(
                 f"loss {self.loss.name!r} has no actions: declare actions in the spec, and add worst(...) to the loss"
@@ -218,7 +220,7 @@ class PredictionSets(Shown):
     def _decided(self) -> dict[str, tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
         step = max(1, _BLOCK // max(1, self.loss.K))
         blocks = [slice(start, start + step) for start in range(0, max(1, len(self)), step)]
-        found = {name: [self._decided_in(name, block) for block in blocks] for name in self._asked}
+        found = {name: [self._decided_in(name, block) for block in blocks] for name in self._tables_of_actions}
         return {
             name: (np.concatenate([chosen for chosen, _ in parts]), np.concatenate([worst for _, worst in parts]))
             for name, parts in found.items()
@@ -226,7 +228,7 @@ class PredictionSets(Shown):
 
     def _decided_in(self, name: str, rows: slice) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """The actions for some of the rows, and their worst-case costs."""
-        actions, mask = self._asked[name], self.mask[rows]
+        actions, mask = self._tables_of_actions[name], self.mask[rows]
         if self.decided is None:
             return best_actions(actions, mask)
         chosen = self.decided.actions[name][rows]
@@ -359,7 +361,7 @@ def _marked_truth(row: tuple[Any, ...]) -> Line:
     return Styled(f"{MARKS[holds]} ", STATES[holds]), truth
 
 
-def _told_by(loss: Loss) -> Hierarchy:
+def _describing_hierarchy(loss: Loss) -> Hierarchy:
     """The hierarchy whose nodes describe the sets of a loss."""
     read = {id(atom.hierarchy): atom.hierarchy for atom in loss.expression.atoms.values() if isinstance(atom, Nodes)}
     found = list(read.values()) or list(loss.hierarchies)
@@ -371,7 +373,7 @@ def _told_by(loss: Loss) -> Hierarchy:
     raise InputError(f"loss {loss.name!r} has several hierarchies ({names}): use one of them in the loss, as nodes(h)")
 
 
-def _rows(which: Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _as_row_index(which: Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[Any]:
     rows = np.asarray(which)
     if rows.size == 0:
         rows = rows.astype(np.intp)

@@ -33,7 +33,7 @@ def sets_ending(path: PathLike) -> str:
     return ending
 
 
-class Judged(NamedTuple):
+class CoverageRecord(NamedTuple):
     """Rows with known truth: true labels, whether they are covered, and highest probabilities."""
 
     truth: npt.NDArray[np.int64]
@@ -43,7 +43,7 @@ class Judged(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class OutputBlock:
     """What is written for some rows: ids (or row numbers), sets, costs, and further columns.
 
     `more` has a column of numbers, texts or truth values for each name; `carried` is a RecordBatch of input columns to
@@ -57,9 +57,9 @@ class Answers:
     more: Mapping[str, Any] = field(default_factory=dict)
     carried: Any = None
     id_name: str = "id"
-    judged: Judged | None = None  # not written
+    coverage: CoverageRecord | None = None  # not written
 
-    def with_ids(self, name: str | None, values: Any) -> Answers:
+    def with_ids(self, name: str | None, values: Any) -> OutputBlock:
         """The same with these values as ids, in their own type, and this name for their column, if it is not taken."""
         named = self.id_name if name is None or name in self.header[1:] else name
         return replace(self, ids=self.ids if values is None else values, id_name=named)
@@ -112,7 +112,7 @@ def refuse_taken_names(carry: Sequence[str]) -> None:
 
 
 # Writes a block; all blocks of a file have the same columns.
-Write: TypeAlias = Callable[[Answers], None]
+Write: TypeAlias = Callable[[OutputBlock], None]
 
 
 @contextmanager
@@ -168,7 +168,7 @@ def write_sets(
         for start in range(0, max(n, 1), step):
             part = slice(start, start + step)
             others = {name: column[part] for name, column in columns.items()}
-            write(Answers(labels, Sets(mask[part]), names[part], None if paid is None else paid[part], others))
+            write(OutputBlock(labels, Sets(mask[part]), names[part], None if paid is None else paid[part], others))
 
 
 @contextmanager
@@ -177,7 +177,7 @@ def _csv(file: Path, ending: str) -> Iterator[Write]:
         writer = csv.writer(out, lineterminator="\n")
         as_json: bool | None = None
 
-        def write(block: Answers) -> None:
+        def write(block: OutputBlock) -> None:
             nonlocal as_json
             if as_json is None:
                 as_json = any(
@@ -214,7 +214,7 @@ def short(value: float) -> str:
 def _jsonl(file: Path, ending: str) -> Iterator[Write]:
     with file.open("w", encoding="utf-8", newline="") as out:
 
-        def write(block: Answers) -> None:
+        def write(block: OutputBlock) -> None:
             header = block.header
             for row in block.rows():
                 values = dict(zip(header, row, strict=True))
@@ -229,7 +229,7 @@ def _arrow(file: Path, ending: str) -> Iterator[Write]:
     numbered = ending == ".parquet"  # parquet stores strings as a dictionary: passing one is faster
     writer: Any = None
 
-    def write(block: Answers) -> None:
+    def write(block: OutputBlock) -> None:
         nonlocal writer
         batch = block.batch(numbered=numbered)
         if writer is None:
@@ -246,9 +246,11 @@ def _arrow(file: Path, ending: str) -> Iterator[Write]:
 def _parquet(pa: Any, file: Path, schema: Any) -> Any:
     """A parquet writer for such batches; the schema in the file says that labels are lists of strings, not numbered."""
     # No statistics of labels: nobody needs them, and they take a third of the time. No dictionary of ids: few repeat.
-    told = [name for name in schema.names if name != "labels"]
+    with_statistics = [name for name in schema.names if name != "labels"]
     paths = ["labels.list.element" if name == "labels" else name for name in schema.names[1:]]
-    writer = pa.parquet.ParquetWriter(file, schema, write_statistics=told, use_dictionary=paths, store_schema=False)
+    writer = pa.parquet.ParquetWriter(
+        file, schema, write_statistics=with_statistics, use_dictionary=paths, store_schema=False
+    )
     place = schema.get_field_index("labels")
     plain = schema.set(place, schema.field(place).with_type(pa.list_(pa.string())))
     writer.add_key_value_metadata({"ARROW:schema": b64encode(plain.serialize().to_pybytes()).decode()})

@@ -33,9 +33,9 @@ from udcp_dsl.prediction.monitor import Monitor
 from udcp_dsl.prediction.monitor.ranks import Ranks
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.promises.promise import Promise
-from udcp_dsl.prediction.stages.decision import FEWEST, check_decides
+from udcp_dsl.prediction.stages.decision import MIN_ROWS, check_decides
 from udcp_dsl.prediction.stages.multipliers import LimitError
-from udcp_dsl.prediction.stages.repair import ENOUGH
+from udcp_dsl.prediction.stages.repair import MIN_ROWS_IN_ALL
 from udcp_dsl.prediction.stages.worth_of_miss import AbstainingIsCheapest
 from udcp_dsl.testing.coverage import Problem
 from udcp_dsl.validation.verdicts import CounterExample, Verdict
@@ -166,7 +166,7 @@ class _Tried:
         return self._covers(predictor, P, y), rank(left, self._alpha) / (left + 1)
 
     def repair(self, rng: np.random.Generator) -> tuple[float, float]:
-        n = ENOUGH + int(rng.integers(50))
+        n = MIN_ROWS_IN_ALL + int(rng.integers(50))
         predictor, P, y = self._calibrated(rng, n, repair="auto")
         left = predictor.calibrated.n
         return self._covers(predictor, P, y), rank(left, self._alpha) / (left + 1)
@@ -191,7 +191,7 @@ class _Tried:
     def decision(self, rng: np.random.Generator) -> tuple[float, float]:
         """The decision for the fresh row tells how many rows set its threshold; with too few, all sets are full."""
         check_decides(self._loss)
-        n = max(FEWEST * 4, 4 * points_needed(self._alpha)) + int(rng.integers(20))
+        n = max(MIN_ROWS * 4, 4 * points_needed(self._alpha)) + int(rng.integers(20))
         predictor, P, y = self._calibrated(rng, n, conditional="decision")
         given = predictor.prepare(predictor.rows(P[-1:]))
         part = "" if given.groups is None else str(given.groups[0])

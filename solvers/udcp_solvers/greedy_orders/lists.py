@@ -19,7 +19,7 @@ import numpy as np
 from udcp_dsl.expression import ir
 from udcp_dsl.expression.domain import numbered_sets
 from udcp_dsl.expression.growth import Adds
-from udcp_dsl.per_row import PerRow, array_of, as_number, with_rows, without_rows
+from udcp_dsl.per_row import PerRow, array_of, as_number, as_rows, from_rows
 from udcp_solvers.greedy_orders.incremental_cost import ALL, DENSE, LARGER, PLUS, SMALLER, TOUCH, TREE, Growing
 from udcp_solvers.numeric.arrays import Floats, Indices, Masks
 
@@ -180,13 +180,13 @@ def sum_model(loss: Loss, growing: Growing, lists: Lists, M: float) -> SumModel 
         return None
     K, G = loss.K, len(lists.member)
     # The first axis of these arrays is the row; its length is 1 if rows do not differ.
-    coefficient = with_rows(array_of([total.coefficients.get(key, 0.0) for key in loss.expression.atoms]))
+    coefficient = as_rows(array_of([total.coefficients.get(key, 0.0) for key in loss.expression.atoms]))
     known = np.isin(growing.kind, (PLUS, LARGER, TOUCH, DENSE, TREE))
     if (coefficient[:, ~known] != 0).any():
         return None
     plus = np.where(growing.kind == PLUS, coefficient, 0.0)
-    label = (plus[:, None, :] @ with_rows(growing.number)[:, :, lists.member])[:, 0]
-    weight = with_rows(growing.weight) * coefficient[:, _atom_of_category(growing)]
+    label = (plus[:, None, :] @ as_rows(growing.number)[:, :, lists.member])[:, 0]
+    weight = as_rows(growing.weight) * coefficient[:, _atom_of_category(growing)]
     states = lists.class_of.shape[1]
     category = np.repeat(np.arange(weight.shape[1]), np.diff(lists.category_start))
     extra = np.zeros((max(len(label), len(weight)), len(lists.unpaid)))
@@ -198,8 +198,8 @@ def sum_model(loss: Loss, growing: Growing, lists: Lists, M: float) -> SumModel 
     far_weight = np.where(np.isin(growing.kind, (LARGER, DENSE, TREE)), coefficient, 0.0)
     steps = K + len(loss.expression.nodes) + 16
     slack = total.off + 2.0**-48 * steps * (total.magnitude + abs(M))
-    common = with_rows(total.of_size) + start[:, None]
-    return SumModel(without_rows(common), without_rows(extra), without_rows(far_weight), as_number(slack))
+    common = as_rows(total.of_size) + start[:, None]
+    return SumModel(from_rows(common), from_rows(extra), from_rows(far_weight), as_number(slack))
 
 
 def no_sum_model(loss: Loss, growing: Growing, lists: Lists) -> SumModel:
@@ -243,7 +243,7 @@ def _is_size(count: Atom) -> bool:
 
 def _sizes(growing: Growing) -> list[float]:
     """For each atom, a bound over all rows on the absolute values that it adds up."""
-    number, weight = np.abs(with_rows(growing.number)).max(axis=0), np.abs(with_rows(growing.weight)).max(axis=0)
+    number, weight = np.abs(as_rows(growing.number)).max(axis=0), np.abs(as_rows(growing.weight)).max(axis=0)
     largest = number.max(axis=1, initial=0.0)
     sizes = np.where(np.isin(growing.kind, (LARGER, SMALLER)), largest, number.sum(axis=1))
     sizes[growing.kind == TOUCH] = np.abs(growing.start[growing.kind == TOUCH])

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.expression.domain import numbered_sets
-from udcp_dsl.per_row import with_rows
+from udcp_dsl.per_row import as_rows
 from udcp_dsl.threads import cores_here, over_blocks
 from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Probabilities
 from udcp_solvers.numeric.double_double_arrays import LARGE, Doubles, minus, plus, quotient, times, two_sum
@@ -91,7 +91,7 @@ class Enumeration:
         sets = np.arange(1 << loss.K, dtype=np.int64)
         self.members = numbered_sets(sets, loss.K)
         # (1, sets), or (n, sets) if costs differ by row.
-        self.costs: Floats = with_rows(loss.batch(self.members)).astype(np.float64)
+        self.costs: Floats = as_rows(loss.batch(self.members)).astype(np.float64)
         # Rank sets by size, then by their lists of indices: of two sets of one size, the first holds the first label in
         # which they differ. So its bits, read from label 0 on, make the larger number.
         as_read = self.members @ (1 << np.arange(loss.K)[::-1])

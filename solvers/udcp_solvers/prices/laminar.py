@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from udcp_dsl.expression.forms import Additive, Weighted, nesting
-from udcp_dsl.per_row import array_of, with_rows
+from udcp_dsl.per_row import array_of, as_rows
 from udcp_solvers.numeric.arrays import Floats, Indices, Ints, Masks, Probabilities, Row
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.compiled import over_rows
@@ -174,7 +174,7 @@ class LaminarPrices:
 
 
 def _arrays(forest: Forest) -> ForestArrays:
-    costs, weight = (np.ascontiguousarray(with_rows(x)) for x in (forest.costs, forest.weight))
+    costs, weight = (np.ascontiguousarray(as_rows(x)) for x in (forest.costs, forest.weight))
     return ForestArrays(forest.labels, costs, weight, forest.low, forest.high, forest.last)
 
 

@@ -20,7 +20,7 @@ from udcp_dsl.expression import ir
 from udcp_dsl.expression.entries import Columns, Entries, FarthestPair, PairSum, Wholes
 from udcp_dsl.expression.forms import Additive, Weighted
 from udcp_dsl.expression.prove import additive_forms
-from udcp_dsl.per_row import PerRow, array_of, joined, plus_at
+from udcp_dsl.per_row import PerRow, add_at, array_of, joined
 from udcp_solvers.search.layout import (
     ADD,
     AT_LEAST,
@@ -384,7 +384,7 @@ class _Builder:
                 least = least + form.label_costs
                 for part in form.categories.values():
                     if part.weight < 0:
-                        least = plus_at(least, part.members, part.weight)
+                        least = add_at(least, part.members, part.weight)
             elif not self.loss.facts_of(term).monotone:
                 return np.full(self.K, -np.inf)
         return least

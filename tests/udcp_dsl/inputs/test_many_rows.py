@@ -14,7 +14,7 @@ import udcp_dsl as udcp
 from tests.udcp_dsl.inputs.test_language import LOSSES, loss_of
 from tests.udcp_solvers.brute_force import price_scores
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.per_row import OneByOne, Patched, PerRow, Split, joined
+from udcp_dsl.per_row import NotVectorised, Patched, PerRow, Split, joined
 from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle
 from udcp_dsl.prediction.stages import oracle_by_row
 from udcp_dsl.prediction.stages.oracle_by_row import OracleByRow
@@ -64,7 +64,9 @@ def assert_bits(loss: udcp.Loss, name: str, inputs: Any, P: Any, seed: int) -> i
         mu = rng.uniform(0, 6, n)
         best = [one.best(P[i : i + 1], mu[i : i + 1])[0] for i, one in enumerate(anchored)]
         np.testing.assert_array_equal(many.best(P, mu), best)
-    return sum(len(every[some]) for some, oracle in many._made() if len(every[some]) > 1 and oracle is not None)
+    return sum(
+        len(every[some]) for some, oracle in many._oracle_groups() if len(every[some]) > 1 and oracle is not None
+    )
 
 
 def assert_faces(many: Oracle, singles: Any, P: Any, y: Any) -> None:
@@ -77,7 +79,7 @@ def assert_faces(many: Oracle, singles: Any, P: Any, y: Any) -> None:
 
 
 def check(spec: GeneratedSpec, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oracle_by_row, "_FEW", 2)
+    monkeypatch.setattr(oracle_by_row, "_MIN_STRUCTURE_ROWS", 2)
     loss = spec.compile()
     inputs, P = drawn_inputs(loss.inputs, 10, np.random.default_rng(seed)), rows(loss.K, 10, seed)
     with warnings.catch_warnings():
@@ -180,7 +182,7 @@ def test_rows_with_the_same_inputs_share_the_oracle_of_one() -> None:
     assert made is not None
     many = made.with_inputs(given)
     assert isinstance(many, OracleByRow)
-    (group,) = many._made()
+    (group,) = many._oracle_groups()
     assert not group[1].loss.of_rows
     assert len(group[0]) == 40
 
@@ -195,7 +197,7 @@ def test_an_oracle_that_takes_one_row_at_a_time_is_made_for_each() -> None:
 
 def test_only_what_takes_one_row_at_a_time_is_left_for_single_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any other error of an oracle that is made for many rows is a fault, and is not hidden by the slow way."""
-    monkeypatch.setattr(oracle_by_row, "_FEW", 2)
+    monkeypatch.setattr(oracle_by_row, "_MIN_STRUCTURE_ROWS", 2)
     loss = udcp.loads(f"{MANY}loss l = sum(fee) + 0.1 * km * size")
     given, P = loss.inputs_of(inputs_of(loss, 12, 5), 12), rows(K, 12, 5)
     made = together(loss, "ratio")
@@ -208,9 +210,9 @@ def test_only_what_takes_one_row_at_a_time_is_left_for_single_rows(monkeypatch: 
                 raise error
             return make(one)
 
-        return made._copy(_make=fails, _batches=[])
+        return made._copy(_make=fails, _batch_cache=[])
 
-    np.testing.assert_array_equal(failing(OneByOne("here")).with_inputs(given).scores(P), scores)
+    np.testing.assert_array_equal(failing(NotVectorised("here")).with_inputs(given).scores(P), scores)
     for error in (TypeError("a fault"), ValueError("a fault"), AttributeError("a fault")):
         with pytest.raises(type(error), match="a fault"):
             failing(error).with_inputs(given).scores(P)
@@ -218,7 +220,7 @@ def test_only_what_takes_one_row_at_a_time_is_left_for_single_rows(monkeypatch: 
 
 def test_batches_share_no_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that do not fit into one batch, and batches of which all but a few numbers are the same."""
-    monkeypatch.setattr(oracle_by_row, "_CELLS", 16 * oracle_by_row._LABELS)
+    monkeypatch.setattr(oracle_by_row, "_BATCH_CELLS", 16 * oracle_by_row._MIN_LABELS)
     loss = udcp.loads(f"{MANY}loss l = sum(fee) + count(team, queue) + count(cross)")
     inputs, P = inputs_of(loss, 40, 6), rows(K, 40, 6)
     made = together(loss, "price")
@@ -228,13 +230,13 @@ def test_batches_share_no_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
     inputs["queue"][31, 3] += 1.0
     many = made.with_inputs(loss.inputs_of(inputs, 40))
     assert isinstance(many, OracleByRow)
-    assert [len(np.arange(40)[some]) for some, _ in many._made()] == [16, 16, 8]
+    assert [len(np.arange(40)[some]) for some, _ in many._oracle_groups()] == [16, 16, 8]
     assert assert_bits(loss, "price", inputs, P, 6) == 40
 
 
 @pytest.mark.parametrize("text", LOSSES)
 def test_prices_of_rows_together_are_those_of_brute_force(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oracle_by_row, "_FEW", 2)
+    monkeypatch.setattr(oracle_by_row, "_MIN_STRUCTURE_ROWS", 2)
     monkeypatch.setattr(enumeration, "MOST", 0)
     loss = loss_of(text)
     inputs, P = drawn_inputs(loss.inputs, 9, np.random.default_rng(11)), rows(loss.K, 9, 11)
@@ -257,9 +259,9 @@ def test_numbers_of_rows_decide_where_all_agree() -> None:
     with pytest.raises(Split) as split:
         bool(km == 0)
     assert split.value.holds.tolist() == [False, True, False]
-    with pytest.raises(OneByOne):
+    with pytest.raises(NotVectorised):
         np.asarray(km)
-    with pytest.raises(OneByOne):
+    with pytest.raises(NotVectorised):
         float(km)  # type: ignore[arg-type]  # that is the point
 
 
@@ -279,7 +281,7 @@ def test_arrays_of_rows_are_joined_with_those_of_all() -> None:
 
 def test_categories_of_one_label_have_costs_per_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their cost is a label's: a single place of an array gets a number of each row."""
-    monkeypatch.setattr(oracle_by_row, "_FEW", 2)
+    monkeypatch.setattr(oracle_by_row, "_MIN_STRUCTURE_ROWS", 2)
     head = "labels { a, b, c, d }  categories F { x: { a }, y: { b, c }, z: { d } }  costs w of F per row in [1, 5]"
     for body in ("count(F, w) + size", "count(F, w) + 3 * (any(F.x) and any(F.y)) + size"):
         loss = udcp.loads(f"{head}  loss l = {body}")

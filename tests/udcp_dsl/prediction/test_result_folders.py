@@ -25,7 +25,7 @@ from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.rows.source import Source, open_rows
 from udcp_dsl.prediction.streams import predicting
-from udcp_dsl.prediction.streams.manifest import Parts, locked, open_folder
+from udcp_dsl.prediction.streams.manifest import ResultFolder, locked, open_folder
 from udcp_dsl.prediction.streams.predicting import predict_parts
 
 LABELS = ["cat", "dog", "wolf"]
@@ -116,7 +116,7 @@ def test_a_part_of_the_same_size_with_another_content_gets_its_own_sets(tmp_path
     run(source, tmp_path / "out")
     write(tmp_path / "in", 2, P[30:40])
     parts = open_folder(tmp_path / "out", ".parquet", made(), source, LEVEL)
-    assert parts.left == (2,)  # and were it killed here:
+    assert parts.remaining == (2,)  # and were it killed here:
     assert run(source, tmp_path / "out") == 10
     out = pl.read_parquet(tmp_path / "out")
     assert out["labels"][20:30].to_list() == out["labels"][30:40].to_list()
@@ -182,7 +182,7 @@ def test_a_large_file_has_its_sets_in_pieces_which_are_gone_on_with(
     monkeypatch.setattr("udcp_dsl.prediction.streams.manifest._PIECE", length // 2)
     source, predictor, out = open_rows(one_file / f"all{ending}", LABELS), made(), one_file / "out"
 
-    def opened() -> Parts:
+    def opened() -> ResultFolder:
         return open_folder(out, ".parquet", predictor, source, LEVEL)
 
     parts = opened()
@@ -197,11 +197,11 @@ def test_a_large_file_has_its_sets_in_pieces_which_are_gone_on_with(
     assert whole["id"].to_list() == list(range(40))
     assert whole["labels"].to_list() == [list(labels) for labels in predictor.predict_set(P).labels]
     bytes_before = {file: file.read_bytes() for file in parts.files}
-    assert opened().left == ()
+    assert opened().remaining == ()
     some = sorted({1, many // 2, many - 1})
     for which in some:
         parts.files[which].unlink()
-    assert opened().left == tuple(some)
+    assert opened().remaining == tuple(some)
     monkeypatch.setattr("udcp_dsl.prediction.streams.manifest._PIECE", 1000)  # it goes on as it was begun
     assert predict_parts(predictor, opened(), LEVEL).n == sum(min(length, 40 - length * which) for which in some)
     assert {file: file.read_bytes() for file in parts.files} == bytes_before
@@ -219,7 +219,7 @@ def test_a_fault_in_a_piece_is_named_by_the_row_of_the_file(one_file: Path, monk
             predict_parts(predictor, parts, LEVEL)
         assert sorted(os.listdir(one_file / "out")) == [f"part-0.from-{start:09}.parquet" for start in (0, 10)]
         parts = open_folder(one_file / "out", ".parquet", predictor, source, LEVEL)
-        assert parts.left == (2, 3)
+        assert parts.remaining == (2, 3)
 
 
 def test_a_file_that_became_shorter_is_no_finished_piece(one_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,16 +253,16 @@ def test_an_interrupt_says_how_to_go_on(one_file: Path, output: str, monkeypatch
     monkeypatch.setattr("udcp_dsl.prediction.streams.manifest._PIECE", 5)
     made().save("pets.json")
     command = ["predict", "pets.json", "--probs", "all.parquet", "--id", "photo", "-o", output]
-    answering, asked = predicting.answers, list[int]()
+    predict_block, asked = predicting.predict_block, list[int]()
 
     def interrupted(*given: Any, first: int, **more: Any) -> Any:
         asked.append(first)
         if first >= 24:
             raise KeyboardInterrupt
-        return answering(*given, first=first, **more)
+        return predict_block(*given, first=first, **more)
 
     with monkeypatch.context() as patched:
-        patched.setattr(predicting, "answers", interrupted)
+        patched.setattr(predicting, "predict_block", interrupted)
         result = CliRunner().invoke(main, command)
     assert result.exit_code == 130
     last = result.stderr.splitlines()[-1]

@@ -107,7 +107,7 @@ def test_parts_are_those_of_one_file(tmp_path: Path, ending: str, monkeypatch: p
     source = open_rows(in_parts(tmp_path / "in"), LABELS, id_column="photo", carry=["taken"])
     whole = predict_file(predictor, source, tmp_path / f"sets{ending}", level)
     parts = open_folder(tmp_path / "out", ending, predictor, source, level)
-    assert parts.left == (0, 1, 2, 3)
+    assert parts.remaining == (0, 1, 2, 3)
     assert predict_parts(predictor, parts, level) == whole
     mask = predictor.predict_set(P).mask
     if ending == ".npy":
@@ -118,9 +118,9 @@ def test_parts_are_those_of_one_file(tmp_path: Path, ending: str, monkeypatch: p
         one = (tmp_path / "sets.csv").read_text().splitlines()
         assert one == [texts[0][0], *(line for text in texts for line in text[1:])]
     again = open_folder(tmp_path / "out", ending, predictor, source, level)
-    assert (again.left, predict_parts(predictor, again, level).n) == ((), 0)
+    assert (again.remaining, predict_parts(predictor, again, level).n) == ((), 0)
     parts.files[2].unlink()
-    assert open_folder(tmp_path / "out", ending, predictor, source, level).left == (2,)
+    assert open_folder(tmp_path / "out", ending, predictor, source, level).remaining == (2,)
 
 
 def test_a_folder_of_other_sets_is_refused(tmp_path: Path) -> None:
@@ -212,8 +212,8 @@ from udcp_dsl.prediction.streams import predicting
 from udcp_dsl.cli import main
 for name in "lark numba.np.arraymath pyarrow.parquet udcp_dsl.cli.predict udcp_solvers.lac".split():
     importlib.import_module(name)
-was = predicting.answers
-predicting.answers = lambda *a, **k: (time.sleep(0.05), was(*a, **k))[1]
+was = predicting.predict_block
+predicting.predict_block = lambda *a, **k: (time.sleep(0.05), was(*a, **k))[1]
 for line in sys.stdin:
     process = os.fork()
     if not process:

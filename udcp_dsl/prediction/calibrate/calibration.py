@@ -86,16 +86,16 @@ class Parts(Cellwise):
     bins: int = 4
 
     def __post_init__(self) -> None:
-        told = f"(conditional is {self.conditional!r})"
+        given = f"(conditional is {self.conditional!r})"
         if self.conditional not in MODES:
             modes = 'choose None (marginal), "group", "class", "difficulty" or "decision"'
             raise InputError(f"conditional is {self.conditional!r}: {modes}")
         if (self.groups is not None) != self.by_name:
-            raise InputError(f"groups= and {asked('group')} must be given together {told}")
+            raise InputError(f"groups= and {asked('group')} must be given together {given}")
         if (self.difficulty is not None) != self.by_difficulty:
-            raise InputError(f"difficulty= and {asked('difficulty')} must be given together {told}")
+            raise InputError(f"difficulty= and {asked('difficulty')} must be given together {given}")
         if {self.y is not None, self.n_classes is not None} != {self.by_class}:
-            raise InputError(f"y=, n_classes= and {asked('class')} must be given together {told}")
+            raise InputError(f"y=, n_classes= and {asked('class')} must be given together {given}")
 
     def divide(self, n: int) -> tuple[tuple[str, ...], tuple[float, ...], list[IntArray]]:
         """The names of groups or decisions, the edges between bins, and the indices of the points in each cell."""
@@ -114,7 +114,7 @@ class Parts(Cellwise):
         return names, edges, parts
 
 
-ALL = Parts()
+MARGINAL = Parts()
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +189,7 @@ class Calibration(Cellwise):
         With weighted points, the threshold of a new point whose weight is their mean.
         """
         level = self.level(alpha)
-        taus = self._taus(level)[self._stand_ins(level)[: len(self.cells)]]
+        taus = self._taus(level)[self._deciding_cells(level)[: len(self.cells)]]
         if self.is_marginal:
             return float(taus[0])
         if self.by_difficulty:
@@ -248,7 +248,7 @@ class Calibration(Cellwise):
                 raise InputError("calibrated by difficulty, so prediction needs the highest probability of each row")
             return bin_cells(as_difficulty(difficulty, n), self.edges).reshape(-1, 1)
         if groups is None:
-            return self._stand_ins(level)[: len(self.cells)].reshape(1, -1)
+            return self._deciding_cells(level)[: len(self.cells)].reshape(1, -1)
         index = {name: i for i, name in enumerate(self.groups)}
         names = group_names(groups, n)
         if self.pooled is None:
@@ -262,7 +262,7 @@ class Calibration(Cellwise):
                     )
         unseen = len(self.cells)
         cells = np.array([index.get(name, unseen) for name in names], dtype=np.intp)
-        return self._stand_ins(level)[cells].reshape(-1, 1)
+        return self._deciding_cells(level)[cells].reshape(-1, 1)
 
     def as_dict(self) -> dict[str, object]:
         """Plain data for JSON, from which `from_dict` restores the same calibration, bit for bit."""
@@ -321,7 +321,7 @@ class Calibration(Cellwise):
         at = self.alphas.index(level)
         return np.array([cell.thresholds[at] for cell in self.all_cells], dtype=np.float64)
 
-    def _stand_ins(self, level: Fraction) -> IntArray:
+    def _deciding_cells(self, level: Fraction) -> IntArray:
         """For each of `all_cells`, the cell that decides at this level: itself, or the pooled one if too small."""
         cells = np.arange(len(self.all_cells), dtype=np.intp)
         if self.pooled is not None:
@@ -334,13 +334,13 @@ def calibrate(
     scores: ArrayLike,
     *,
     alphas: Level | Iterable[Level],
-    parts: Parts = ALL,
+    parts: Parts = MARGINAL,
     rule: Rule = COVERAGE,
     harms: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     pool: bool = False,
     randomize: bool = False,
-    warned: bool = False,
+    already_warned: bool = False,
 ) -> Calibration:
     """Thresholds from the scores of the true labels, for every alpha at once.
 
@@ -351,7 +351,7 @@ def calibrate(
     `rule` says what each threshold guarantees: coverage on average, or with a confidence over the draw of the points;
     or a bound on the mean harm of misses, from the `harms` of the points and the largest harm of any label. `weights`
     are those of the points, if new points are shifted. randomize=True keeps the scores, for `randomized_sets`.
-    warned=True: `warn_of_too_few` has already been called, so there is no warning here.
+    already_warned=True: `warn_of_too_few` has already been called, so there is no warning here.
 
     >>> c = calibrate([1, 2, 3, 4, 5, 6], alphas=0.5, parts=Parts("group", groups=list("aaabbb")))
     >>> c.thresholds()
@@ -405,10 +405,10 @@ def calibrate(
         values.size if parts.by_difficulty else None,
         own_alphas=own_levels,
     )
-    if not warned:
-        told = calibration.named_cells
-        of_parts = [name for name, _ in told if name is not None]
-        sizes = [cell.n for _, cell in told]
+    if not already_warned:
+        named_cells = calibration.named_cells
+        of_parts = [name for name, _ in named_cells if name is not None]
+        sizes = [cell.n for _, cell in named_cells]
         warn_of_too_few(sizes, levels, calibration, rule, names=of_parts, pool=pool, randomize=randomize)
     return calibration
 
@@ -438,7 +438,7 @@ def label_weighted(
     [[3.0, 3.0]]
     """
     own = label_weights[as_classes(y, len(label_weights), len(scores))[1]]
-    found = calibrate(scores, alphas=alphas, weights=own, harms=harms, rule=Rule(None, most), warned=True)
+    found = calibrate(scores, alphas=alphas, weights=own, harms=harms, rule=Rule(None, most), already_warned=True)
     return replace(found, label_weights=label_weights)
 
 

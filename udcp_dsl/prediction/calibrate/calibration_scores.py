@@ -18,27 +18,27 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray, IntArray, points_of_cells
 from udcp_dsl.prediction.calibrate.plain import RESAVE, decode, encode, fields
 
-# A file keeps all scores if the cells have at most this many together; else each cell is thinned to at most `_PARTS`.
-_WHOLE = 20_000
-_PARTS, _FEWEST_PARTS = 10_010, 110
+# A file keeps all scores if the cells have at most this many together; else each is thinned to `_MAX_RANK_PARTS`.
+_MAX_WHOLE_SCORES = 20_000
+_MAX_RANK_PARTS, _MIN_RANK_PARTS = 10_010, 110
 
 # The number of parts by which a monitor ranks new rows. If a file has more parts, their number is a multiple of it.
-EDGES = 1_001
+MONITOR_PARTS = 1_001
 
 
 @dataclass(frozen=True, eq=False)
 class RankTable:
     """n sorted scores: their distinct `values`, and the numbers of scores `below` and up to (`upto`) each value.
 
-    `parts` is None if all scores are kept; otherwise they are kept at `fixed_ranks(n, parts)` and at `ranks`, those of
-    the thresholds. `harm`, if harm is bounded, is the total harm of the scores at or above each value.
+    `rank_parts` is None if all scores are kept; otherwise they are kept at `fixed_ranks(n, rank_parts)` and at `ranks`,
+    those of the thresholds. `harm`, if harm is bounded, is the total harm of the scores at or above each value.
     """
 
     n: int
     values: FloatArray
     below: IntArray
     upto: IntArray
-    parts: int | None = None
+    rank_parts: int | None = None
     ranks: tuple[int, ...] = ()
     harm: FloatArray | None = None
 
@@ -71,7 +71,7 @@ class RankTable:
         assert self.harm is not None
         total = np.append(self.harm, 0.0)
         at = np.searchsorted(self.values, scores, side="left")
-        if self.parts is None:
+        if self.rank_parts is None:
             return np.asarray(total[at])
         equal = np.append(self.values, np.nan)[at] == scores
         return np.asarray(total[np.where(equal, at, np.maximum(at - 1, 0))])
@@ -100,7 +100,7 @@ class RankTable:
             "values": encode(self.values.tolist()),
             "below": self.below.tolist(),
             "upto": self.upto.tolist(),
-            "parts": self.parts,
+            "parts": self.rank_parts,
             "ranks": list(self.ranks),
             "harm": None if self.harm is None else encode(self.harm.tolist()),
         }
@@ -110,12 +110,12 @@ class RankTable:
         """Inverse of `as_dict`; refuses data that no scores could have given."""
         d = fields(data, ("n", "values", "below", "upto", "parts", "ranks", "harm"), "calibration scores")
         values = np.array(decode(d["values"], "calibration scores"), dtype=np.float64)
-        below, upto, ranks = (_whole(d[name]) for name in ("below", "upto", "ranks"))
+        below, upto, ranks = (_whole_numbers(d[name]) for name in ("below", "upto", "ranks"))
         n, parts = d["n"], d["parts"]
         numbers = all(
             not isinstance(x, bool) and isinstance(x, int) and x >= 0 for x in (n, 0 if parts is None else parts)
         )
-        too_many = isinstance(parts, int) and parts > max(_PARTS, _FEWEST_PARTS)  # work grows with `parts`
+        too_many = isinstance(parts, int) and parts > max(_MAX_RANK_PARTS, _MIN_RANK_PARTS)  # work grows with `parts`
         if not numbers or too_many or not below.size == upto.size == values.size:
             raise InputError(f"calibration scores: their counts are damaged; {RESAVE}")
         assert isinstance(n, int)
@@ -132,9 +132,9 @@ class RankTable:
         return found
 
     def _holds_its_ranks(self) -> bool:
-        if self.parts is None:
+        if self.rank_parts is None:
             return True
-        ranks = np.union1d(fixed_ranks(self.n, self.parts), np.array(self.ranks, dtype=np.intp)).astype(np.intp)
+        ranks = np.union1d(fixed_ranks(self.n, self.rank_parts), np.array(self.ranks, dtype=np.intp)).astype(np.intp)
         at = np.searchsorted(self.upto, ranks, side="left")
         return bool((at < self.upto.size).all()) and bool((self.below[at] < ranks).all())
 
@@ -179,10 +179,10 @@ class CalibrationScores:
 
     def thinned(self, ranks: Sequence[Sequence[int]]) -> CalibrationScores:
         """The scores to keep in a file; `ranks` are those of the thresholds of each cell."""
-        if sum(counts.n for counts in self.cells[0]) <= _WHOLE:
+        if sum(counts.n for counts in self.cells[0]) <= _MAX_WHOLE_SCORES:
             return self
-        parts = max(_FEWEST_PARTS, _PARTS // len(self.cells[0]))
-        parts = parts // EDGES * EDGES or parts
+        parts = max(_MIN_RANK_PARTS, _MAX_RANK_PARTS // len(self.cells[0]))
+        parts = parts // MONITOR_PARTS * MONITOR_PARTS or parts
         return CalibrationScores(
             self.alphas,
             tuple(
@@ -211,7 +211,7 @@ class CalibrationScores:
         return cls(tuple(alphas) if levels else (), found)
 
 
-def _whole(data: object) -> IntArray:
+def _whole_numbers(data: object) -> IntArray:
     if not isinstance(data, list) or not all(isinstance(x, int) and not isinstance(x, bool) for x in data):
         raise InputError(f"calibration scores: expected whole numbers; {RESAVE}")
     return np.array(data, dtype=np.intp)

@@ -141,7 +141,7 @@ def cell_as_dict(cell: Cell) -> dict[str, object]:
     kept = {name: getattr(cell, name) for name in ("scores", "weights", "harms")}
     plain = {name: None if values is None else encode(values.tolist()) for name, values in kept.items()}
     # With one anchor per alpha, each alpha has its own scores, and the steps come from these.
-    found = [{"limits": encode(x.limits.tolist()), "taus": encode(x.taus.tolist())} for x in cell.steps]
+    found = [{"limits": encode(x.weight_limits.tolist()), "taus": encode(x.taus.tolist())} for x in cell.steps]
     return {"n": cell.n, "thresholds": encode(cell.thresholds), **plain, "steps": found}
 
 

@@ -27,14 +27,14 @@ def as_written(x: float) -> Fraction:
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """The threshold as a function of the new point's weight: taus[i] for the first limits[i] >= weight."""
+    """The threshold as a function of the new point's weight: taus[i] for the first weight_limits[i] >= weight."""
 
-    limits: FloatArray
+    weight_limits: FloatArray
     taus: FloatArray
 
     def tau(self, weights: FloatArray) -> FloatArray:
         """The thresholds of new points with these weights; infinite if no score is high enough."""
-        return self.taus[np.searchsorted(self.limits, weights, side="left")]
+        return self.taus[np.searchsorted(self.weight_limits, weights, side="left")]
 
 
 def steps(
@@ -48,7 +48,7 @@ def steps(
     """The steps for points in rising order of their scores. Default weights and harms are 1.
 
     >>> found = steps(np.array([1.0, 2.0, 3.0]), Fraction(1, 2), weights=np.array([1.0, 1.0, 2.0]))
-    >>> found.limits.tolist(), found.taus.tolist()
+    >>> found.weight_limits.tolist(), found.taus.tolist()
     ([0.0, 4.0], [2.0, 3.0, inf])
     """
     values, first = np.unique(scores, return_index=True)

@@ -16,7 +16,7 @@ from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray, Groups, Int
 from udcp_dsl.prediction.calibrate.difficulty import bin_cells, bin_names
 
 
-def own_cells(
+def cell_of_row(
     calibration: Calibration, n: int, *, groups: Groups | None, y: IntArray, difficulty: FloatArray | None
 ) -> IntArray:
     """The index of the cell of each of n rows; the number of cells for a group that was not calibrated."""

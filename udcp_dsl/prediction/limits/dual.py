@@ -23,15 +23,15 @@ import numpy.typing as npt
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 # Factor between the first two guesses of a multiplier: without, and with a known value to start from.
-_FAR, _AROUND = 4.0, 1.5
+_FIRST_FACTOR, _RESTART_FACTOR = 4.0, 1.5
 # The search stops at multipliers above or below these multiples of their expected size.
-_MOST, _LEAST = 1e6, 1e-6
-# A root is found to a relative precision of _CLOSE, or until the mean is `near` the limit. Several limits are solved
-# once all are within _TOGETHER times `near`. Means are steps and may not come so close: one of several limits counts as
-# unreachable only if it is exceeded by more than _REACHED times `near`.
-_CLOSE, _TOGETHER, _REACHED = 1e-3, 4.0, 10.0
-_ROUNDS = 25
-_STEPS = 40
+_MAX_MULTIPLE, _MIN_MULTIPLE = 1e6, 1e-6
+# A root is found to a relative precision of _ROOT_PRECISION, or until the mean is `near` the limit. Several limits are
+# solved once all are within _SOLVED_WITHIN times `near`. Means are steps and may not come so close: one of several
+# limits counts as unreachable only if it is exceeded by more than _UNREACHABLE_BEYOND times `near`.
+_ROOT_PRECISION, _SOLVED_WITHIN, _UNREACHABLE_BEYOND = 1e-3, 4.0, 10.0
+_MAX_ROUNDS = 25
+_MAX_STEPS = 40
 
 
 @dataclass(frozen=True)
@@ -62,62 +62,64 @@ class _Ascent:
     def __init__(
         self, means: Callable[[tuple[float, ...]], Floats], at_most: Floats, near: Floats, scale: Floats
     ) -> None:
-        self._ask, self._at_most, self._near, self._scale = means, at_most, near, scale
+        self._means, self._at_most, self._near, self._scale = means, at_most, near, scale
         self._known: dict[tuple[float, ...], Floats] = {}
 
     def found(self) -> Dual:
         nu: tuple[float, ...] = (0.0,) * len(self._at_most)
-        for _ in range(_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             for j in range(len(nu)):
                 nu = self._root(nu, j)
-            if len(nu) == 1 or self._residual(nu) <= _TOGETHER or max(np.array(nu) / self._scale) >= _MOST:
+            if len(nu) == 1 or self._residual(nu) <= _SOLVED_WITHIN or max(np.array(nu) / self._scale) >= _MAX_MULTIPLE:
                 break
-        if len(nu) > 1 and (self._over(nu) > _TOGETHER * self._near).any():
+        if len(nu) > 1 and (self._excess(nu) > _SOLVED_WITHIN * self._near).any():
             nu = min(self._known, key=self._residual)
-        means = self._over(nu) + self._at_most
-        broken = tuple(np.flatnonzero(self._over(nu) > (1 if len(nu) == 1 else _REACHED) * self._near).tolist())
+        means = self._excess(nu) + self._at_most
+        broken = tuple(
+            np.flatnonzero(self._excess(nu) > (1 if len(nu) == 1 else _UNREACHABLE_BEYOND) * self._near).tolist()
+        )
         return Dual(nu, tuple(means.tolist()), broken, tuple(self._least(j) for j in range(len(nu))))
 
-    def _over(self, nu: tuple[float, ...]) -> Floats:
+    def _excess(self, nu: tuple[float, ...]) -> Floats:
         """By how much the means exceed their limits."""
         if nu not in self._known:
-            self._known[nu] = self._ask(nu) - self._at_most
+            self._known[nu] = self._means(nu) - self._at_most
         return self._known[nu]
 
     def _residual(self, nu: tuple[float, ...]) -> float:
         """How far the multipliers are from a solution: by how much a limit is broken or, if its multiplier is not 0,
         by how much its mean is below it; in units of `near`."""
-        over = self._over(nu) / self._near
+        over = self._excess(nu) / self._near
         return float(np.where(np.array(nu) > 0, np.abs(over), over).max())
 
     def _least(self, j: int) -> float:
         others = np.arange(len(self._at_most)) != j
-        held = [x[j] for x in self._known.values() if (x <= _TOGETHER * self._near)[others].all()]
+        held = [x[j] for x in self._known.values() if (x <= _SOLVED_WITHIN * self._near)[others].all()]
         return float(self._at_most[j]) + float(min(held or [x[j] for x in self._known.values()]))
 
     def _root(self, nu: tuple[float, ...], j: int) -> tuple[float, ...]:
         """The multipliers with nu_j moved to the root of limit j, the others unchanged."""
 
         def over(number: float) -> float:
-            return float(self._over((*nu[:j], number, *nu[j + 1 :]))[j])
+            return float(self._excess((*nu[:j], number, *nu[j + 1 :]))[j])
 
-        number = self._held(over, nu[j], float(self._scale[j]), float(self._near[j]))
+        number = self._least_number(over, nu[j], float(self._scale[j]), float(self._near[j]))
         return (*nu[:j], number, *nu[j + 1 :])
 
-    def _held(self, over: Callable[[float], float], start: float, scale: float, near: float) -> float:
+    def _least_number(self, over: Callable[[float], float], start: float, scale: float, near: float) -> float:
         """Approximately the least number at which `over` is at most 0; a very large number if there is none."""
         if not start and over(0.0) <= 0:
             return 0.0
         low, high = 0.0, start or scale
-        apart = _AROUND if start else _FAR
+        apart = _RESTART_FACTOR if start else _FIRST_FACTOR
         while over(high) > 0:
-            if high > _MOST * scale:
+            if high > _MAX_MULTIPLE * scale:
                 return high
             low, high, apart = high, high * apart, apart * apart
         if not low:  # it holds at the first guess: find a lower one where it does not
             while low == 0.0 and over(high) < -near:
                 below = high / apart
-                if below < _LEAST * scale:
+                if below < _MIN_MULTIPLE * scale:
                     if over(0.0) <= 0:
                         return 0.0
                     break
@@ -125,8 +127,8 @@ class _Ascent:
                     low = below
                 else:
                     high, apart = below, apart * apart
-        for step in range(_STEPS):
-            if over(high) >= -near or high - low <= _CLOSE * high:
+        for step in range(_MAX_STEPS):
+            if over(high) >= -near or high - low <= _ROOT_PRECISION * high:
                 break
             middle = _between(low, high, over(low), over(high), halve=step % 3 == 2)
             if over(middle) <= 0:

@@ -35,8 +35,8 @@ class LimitEffect:
     def line(self, unit: str | None) -> str:
         """The effect in words."""
         bound = "" if self.bound is None else f"its mean is at most {self.bound:.4g} with the requested confidence"
-        told = (worth(self.multiplier, unit), self.on_truths, bound)
-        return f"{visible(self.name)}: {'; '.join(x for x in told if x)}"
+        parts = (worth_text(self.multiplier, unit), self.on_truths, bound)
+        return f"{visible(self.name)}: {'; '.join(x for x in parts if x)}"
 
     @property
     def on_truths(self) -> str:
@@ -50,10 +50,10 @@ class LimitEffect:
         return f"truths inside are covered {self.covered:.3f}, {by}"
 
 
-def worth(multiplier: float, unit: str | None) -> str:
+def worth_text(multiplier: float, unit: str | None) -> str:
     """A multiplier in words: by how much the mean cost falls if the limit is raised by 0.01, times 100.
 
-    >>> worth(12.1, "hours"), worth(0.0, None)
+    >>> worth_text(12.1, "hours"), worth_text(0.0, None)
     ('one more in a hundred rows is worth 12.1 hours', 'it holds by itself and costs nothing')
     """
     if multiplier == 0:

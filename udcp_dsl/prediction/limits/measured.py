@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.prediction.calibrate.levels import clopper_pearson
-from udcp_dsl.prediction.limits.effect import worth
+from udcp_dsl.prediction.limits.effect import worth_text
 from udcp_dsl.showing import Column, Table, visible
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def summary_lines(found: Mapping[str, Sequence[LimitSummary]], unit: str | None)
             yield f"above the limit, which they only report: {', '.join(reported)}"
         for name, x in by.items():
             if x.multiplier:
-                yield f"{name}, limit {visible(first.name)}: {worth(x.multiplier, unit)}"
+                yield f"{name}, limit {visible(first.name)}: {worth_text(x.multiplier, unit)}"
         covered = [f"{name} {x.inside_coverage:.3f}" for name, x in by.items() if x.inside_coverage is not None]
         if any(x.multiplier for x in own) and covered:
             yield f"truths inside {visible(first.name)} are covered: {', '.join(covered)}"
@@ -183,7 +183,7 @@ def limit_lines(measures: Sequence[LimitMeasure], coverage: float, unit: str | N
     for x in measures:
         about = [f"{visible(x.name)}: mean {x.mean:.4g} ({x.verdict})"]
         if x.multiplier is not None:
-            about.append(worth(x.multiplier, unit))
+            about.append(worth_text(x.multiplier, unit))
         if x.inside_coverage is not None and (x.multiplier or x.inside_interval[1] < coverage):
             change = x.inside_coverage - coverage
             than = f"{abs(change):.3f} {'more' if change > 0 else 'less'} than all"

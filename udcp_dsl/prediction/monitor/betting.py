@@ -57,11 +57,11 @@ def miss_bets(missed: Bools, chance: Floats) -> Floats:
     return np.where(missed, np.log(odds), 0.0) - np.log1p((odds - 1) * chance)
 
 
-def not_begun(t: npt.ArrayLike) -> Floats:
+def unstaked_share(t: npt.ArrayLike) -> Floats:
     """w_{t+1} + w_{t+2} + ...: the share that has not been staked after t rows. It falls like 1 / log t, so that a
     change after a long quiet time is also found soon.
 
-    >>> not_begun([0, 1, 10_000]).round(2).tolist()
+    >>> unstaked_share([0, 1, 10_000]).round(2).tolist()
     [1.0, 0.5, 0.13]
     """
     rows = np.asarray(t, dtype=np.float64)
@@ -69,21 +69,21 @@ def not_begun(t: npt.ArrayLike) -> Floats:
 
 
 @dataclass(frozen=True)
-class Purse:
+class BetState:
     """The state of several bets after t rows: log V of each."""
 
     t: int
     log_v: Floats
 
     @classmethod
-    def empty(cls, bets: int) -> Purse:
+    def empty(cls, bets: int) -> BetState:
         """The state before the first row: nothing is staked."""
         return cls(0, np.full(bets, -np.inf))
 
-    def after(self, log_factors: Floats) -> tuple[Purse, Floats]:
+    def after(self, log_factors: Floats) -> tuple[BetState, Floats]:
         """The purse after n more rows with the given log factors, (bets, n), and log W after each row."""
         n = log_factors.shape[1]
-        held = not_begun(np.arange(self.t, self.t + n + 1))
+        held = unstaked_share(np.arange(self.t, self.t + n + 1))
         with np.errstate(divide="ignore"):
             begun = np.log(held[:-1] - held[1:])
         # V_t = F_t (V_0 + sum over u <= t of w_u / F_{u-1}), F_t the product of the factors up to t.
@@ -92,4 +92,4 @@ class Purse:
         staked = np.logaddexp.accumulate(np.concatenate([self.log_v[:, None], begun - before], axis=1), axis=1)[:, 1:]
         log_v = staked + total
         mean = np.logaddexp.reduce(log_v, axis=0) - np.log(len(self.log_v))
-        return Purse(self.t + n, log_v[:, -1] if n else self.log_v), np.logaddexp(mean, np.log(held[1:]))
+        return BetState(self.t + n, log_v[:, -1] if n else self.log_v), np.logaddexp(mean, np.log(held[1:]))

@@ -21,7 +21,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from udcp_dsl.prediction.calibrate.calibration_scores import EDGES, RankTable, fixed_ranks
+from udcp_dsl.prediction.calibrate.calibration_scores import MONITOR_PARTS, RankTable, fixed_ranks
 from udcp_dsl.prediction.monitor.betting import Bools, Floats, Ints
 
 _BLOCK = 256  # rows per block; all pairs within a block are compared
@@ -33,20 +33,20 @@ _BELOW_ONE = 1 - 2.0**-53
 class Ranks:
     """The scores of one cell so far. `keys` are the edges, rising; `counts[j]` scores lie in the gap below key j.
 
-    `limit` is the number of edges up to that of the threshold: gaps from this index on are misses. None means that
-    there is no threshold to miss.
+    `first_miss_gap` is the number of edges up to that of the threshold: gaps from this index on are misses. None
+    means that there is no threshold to miss.
     """
 
     values: Floats  # distinct values of the edges, rising
     keys: Floats  # position among `values`, plus V
     counts: Ints
-    limit: int | None
+    first_miss_gap: int | None
 
     @classmethod
     def among(cls, scores: RankTable, k: int | None, rng: np.random.Generator) -> Ranks:
         """The state before any new row. New rows above the k-th smallest score are misses; `rng` draws the V."""
         n = scores.n
-        ranks = fixed_ranks(n, EDGES if scores.parts is None else min(EDGES, scores.parts))
+        ranks = fixed_ranks(n, MONITOR_PARTS if scores.rank_parts is None else min(MONITOR_PARTS, scores.rank_parts))
         if k is not None and k <= n:
             ranks = np.union1d(ranks, [k])
         at = scores.at_ranks(ranks)
@@ -57,8 +57,8 @@ class Ranks:
             every = np.sort(rng.random(upto - below))  # the V of all equal scores, edges or not
             v[first:end] = every[ranks[first:end] - below - 1]
         ends = np.concatenate([[0], ranks, [n + 1]])
-        limit = int(np.searchsorted(ranks, k)) + 1 if k is not None and k <= n else None
-        return cls(values, of + v, np.diff(ends) - 1, limit)
+        first_miss_gap = int(np.searchsorted(ranks, k)) + 1 if k is not None and k <= n else None
+        return cls(values, of + v, np.diff(ends) - 1, first_miss_gap)
 
     def places(self, scores: Floats, draws: Floats) -> Ints:
         """The index of the gap of each score; `draws` in (0, 1) are the V of the scores."""
@@ -81,10 +81,10 @@ class Ranks:
             own = counts[part] + 1 + (before & (part[None, :] == part[:, None])).sum(axis=1)
             own_places = np.maximum(draws[start : start + size], 2.0**-54) * own
             p[start : start + size] = np.minimum((above + own_places) / places, _BELOW_ONE)
-            if self.limit is not None:
-                missed = part >= self.limit
-                beyond = upto[-1] - upto[self.limit] + np.cumsum(missed) - missed
-                chance[start : start + size] = beyond / places
+            if self.first_miss_gap is not None:
+                missed = part >= self.first_miss_gap
+                missing_places = upto[-1] - upto[self.first_miss_gap] + np.cumsum(missed) - missed
+                chance[start : start + size] = missing_places / places
             counts += np.bincount(part, minlength=m)
-        missed = gaps >= self.limit if self.limit is not None else np.zeros(len(gaps), dtype=bool)
+        missed = gaps >= self.first_miss_gap if self.first_miss_gap is not None else np.zeros(len(gaps), dtype=bool)
         return replace(self, counts=counts), p, missed, chance

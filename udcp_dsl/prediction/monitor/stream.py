@@ -11,31 +11,42 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate.plain import decode, encode, fields
-from udcp_dsl.prediction.monitor.betting import MISS_BETS, RANK_BETS, Bools, Floats, Ints, Purse, miss_bets, rank_bets
+from udcp_dsl.prediction.monitor.betting import (
+    MISS_BETS,
+    RANK_BETS,
+    BetState,
+    Bools,
+    Floats,
+    Ints,
+    miss_bets,
+    rank_bets,
+)
 
 Watch: TypeAlias = Literal["both", "misses", "ranks"]
 
 _BLOCK = 1 << 14  # rows per block of bets
-_POINTS = 1000  # the maximum number of points of a course
+_MAX_POINTS = 1000  # the maximum number of points of a course
 
 NOT_OURS = "the file is not a saved monitor, or was changed: begin a new one"
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What the bets need of each row: its number among all rows watched, its p-value, whether its score is `beyond` the
-    threshold (ties in random order), the probability of that given the past (`chance`, NaN if unknown), and whether its
-    set `missed` the truth."""
+class WatchedRows:
+    """What the bets need of each row: its number among all rows watched, its p-value, whether its score is
+    `above_threshold` (ties in random order), the probability of that given the past (`chance`, NaN if unknown), and
+    whether its set `missed` the truth."""
 
     rows: Ints
     p: Floats
-    beyond: Bools
+    above_threshold: Bools
     chance: Floats
     missed: Bools
 
-    def take(self, which: Ints) -> Judged:
+    def take(self, which: Ints) -> WatchedRows:
         """The rows at these positions."""
-        return Judged(*(getattr(self, name)[which] for name in ("rows", "p", "beyond", "chance", "missed")))
+        return WatchedRows(
+            *(getattr(self, name)[which] for name in ("rows", "p", "above_threshold", "chance", "missed"))
+        )
 
 
 @dataclass(frozen=True)
@@ -120,7 +131,7 @@ class Course:
                 strict=True,
             )
         ]
-        while len(columns[1]) > _POINTS:
+        while len(columns[1]) > _MAX_POINTS:
             every *= 2
             kept = columns[1] % every == 0
             columns = [column[kept] for column in columns]
@@ -134,8 +145,8 @@ class Stream:
     name: str | None
     level: float
     watch: Watch
-    misses: Purse = field(default_factory=lambda: Purse.empty(MISS_BETS))
-    ranks: Purse = field(default_factory=lambda: Purse.empty(RANK_BETS))
+    misses: BetState = field(default_factory=lambda: BetState.empty(MISS_BETS))
+    ranks: BetState = field(default_factory=lambda: BetState.empty(RANK_BETS))
     seen: int = 0
     missed: int = 0
     expected: float = 0.0
@@ -159,28 +170,28 @@ class Stream:
         """The share of the sets that contained the truth; None before the first row."""
         return None if self.seen == 0 else 1 - self.missed / self.seen
 
-    def after(self, judged: Judged) -> Stream:
+    def after(self, watched: WatchedRows) -> Stream:
         """The stream after more rows."""
         stream = self
-        for start in range(0, len(judged.rows), _BLOCK):
-            stream = stream._after(judged.take(np.arange(start, min(start + _BLOCK, len(judged.rows)))))
+        for start in range(0, len(watched.rows), _BLOCK):
+            stream = stream._after(watched.take(np.arange(start, min(start + _BLOCK, len(watched.rows)))))
         return stream
 
-    def _after(self, judged: Judged) -> Stream:
-        misses, of_misses = self.misses.after(miss_bets(judged.beyond, np.nan_to_num(judged.chance)))
-        ranks, of_ranks = self.ranks.after(rank_bets(judged.p))
+    def _after(self, watched: WatchedRows) -> Stream:
+        misses, of_misses = self.misses.after(miss_bets(watched.above_threshold, np.nan_to_num(watched.chance)))
+        ranks, of_ranks = self.ranks.after(rank_bets(watched.p))
         both = np.logaddexp(of_misses, of_ranks) - math.log(2)
         log_evidence = {"both": both, "misses": of_misses, "ranks": of_ranks}[self.watch]
-        seen = self.seen + np.arange(1, len(judged.rows) + 1)
-        missed = self.missed + np.cumsum(judged.missed)
-        expected = self.expected + np.cumsum(judged.chance)
+        seen = self.seen + np.arange(1, len(watched.rows) + 1)
+        missed = self.missed + np.cumsum(watched.missed)
+        expected = self.expected + np.cumsum(watched.chance)
         alarm = self.alarm
         high = log_evidence >= -math.log(self.level)
         if alarm is None and bool(high.any()):
             at = int(np.argmax(high))
             alarm = Alarm(
                 where=self.name,
-                row=int(judged.rows[at]),
+                row=int(watched.rows[at]),
                 evidence=math.exp(min(log_evidence[at], 700.0)),
                 of_misses=math.exp(min(of_misses[at], 700.0)),
                 of_ranks=math.exp(min(of_ranks[at], 700.0)),
@@ -198,7 +209,7 @@ class Stream:
             log_evidence=float(log_evidence[-1]),
             log_most=max(self.log_most, float(log_evidence.max())),
             alarm=alarm,
-            course=self.course.after(judged.rows, seen, missed, log_evidence),
+            course=self.course.after(watched.rows, seen, missed, log_evidence),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -239,11 +250,11 @@ class Stream:
     def restored(self, state: object) -> Stream:
         """A copy of this new stream in the saved `state`."""
         d = fields(state, tuple(self.state()), "monitor")
-        purses = [np.array(decode(d[name], "monitor"), dtype=np.float64) for name in ("misses", "ranks")]
+        log_vs = [np.array(decode(d[name], "monitor"), dtype=np.float64) for name in ("misses", "ranks")]
         whole = [d[name] for name in ("seen", "missed", "every")]
         columns = d["course"]
         if (
-            [len(purse) for purse in purses] != [MISS_BETS, RANK_BETS]
+            [len(log_v) for log_v in log_vs] != [MISS_BETS, RANK_BETS]
             or not all(isinstance(x, int) and not isinstance(x, bool) and x >= 0 for x in whole)
             or not isinstance(columns, list)
             or len({len(column) for column in columns}) != 1
@@ -258,8 +269,8 @@ class Stream:
         course = Course(every, rows, of_rows, misses, np.array(decode(columns[3], "monitor")))
         return replace(
             self,
-            misses=Purse(seen, purses[0]),
-            ranks=Purse(seen, purses[1]),
+            misses=BetState(seen, log_vs[0]),
+            ranks=BetState(seen, log_vs[1]),
             seen=seen,
             missed=missed,
             expected=math.nan if unknown else expected,

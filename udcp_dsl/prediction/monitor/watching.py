@@ -15,11 +15,11 @@ from udcp_dsl import __version__
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.rows.given import one_row
 from udcp_dsl.prediction.calibrate import Level, exact_level, show_level
-from udcp_dsl.prediction.calibrate.partition import cell_names, own_cells, threshold_rank
+from udcp_dsl.prediction.calibrate.partition import cell_names, cell_of_row, threshold_rank
 from udcp_dsl.prediction.files import PathLike, atomic_write
 from udcp_dsl.prediction.monitor.betting import Bools, Floats, Ints
 from udcp_dsl.prediction.monitor.ranks import Ranks
-from udcp_dsl.prediction.monitor.stream import NOT_OURS, Alarm, Judged, Stream, Watch, known
+from udcp_dsl.prediction.monitor.stream import NOT_OURS, Alarm, Stream, Watch, WatchedRows, known
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.stages.oracle_input import OracleInput
@@ -125,7 +125,7 @@ class Monitor(Result):
             )
             for cell, counts in enumerate(predictor.calibration_scores.at(self.alpha))
         ]
-        if watch == "misses" and all(ranks.limit is None for ranks in self._cells):
+        if watch == "misses" and all(ranks.first_miss_gap is None for ranks in self._cells):
             raise InputError(
                 "the thresholds of this predictor are not ranks (harm is bounded, or all sets are full), so "
                 'ranks say nothing about misses: give watch="ranks" or "both"'
@@ -193,16 +193,16 @@ class Monitor(Result):
     def _update(self, rows: Rows) -> list[Alarm]:
         if len(rows) == 0:
             return []
-        judged, cells = self._judged(rows)
+        watched, cells = self._watched_rows(rows)
         had = [stream.alarm is not None for stream in self._streams]
-        streams = [self._streams[0].after(judged)]
+        streams = [self._streams[0].after(watched)]
         if len(self._streams) > 1:
             of = self._stream_of[cells]
             order = np.argsort(of, kind="stable")
             ends = np.searchsorted(of[order], np.arange(len(self._streams)))
             for i, stream in enumerate(self._streams[1:]):
                 own = order[ends[i] : ends[i + 1]]
-                streams.append(stream.after(judged.take(own)) if len(own) else stream)
+                streams.append(stream.after(watched.take(own)) if len(own) else stream)
         first = self.rows
         self.rows += len(rows)
         for i, stream in enumerate(streams):
@@ -227,25 +227,25 @@ class Monitor(Result):
             raise InputError("the monitor needs the true label of each row: give y")
         return rows
 
-    def _judged(self, rows: Rows) -> tuple[Judged, Ints]:
+    def _watched_rows(self, rows: Rows) -> tuple[WatchedRows, Ints]:
         """The rows of known cells with their p-values and misses, and their cells. Updates the ranks of these cells."""
         given = self.predictor.prepare(rows)
-        cells = own_cells(
+        cells = cell_of_row(
             self.predictor.calibrated, len(rows), groups=given.groups, y=rows.truth, difficulty=given.difficulty
         )
         scores, missed = self._scores(rows, given)
         bits = np.random.PCG64((self.seed, 0))
         bits.advance(2 * self.rows)  # each row has its own draws, whatever the batches
         draws = np.random.Generator(bits).random((len(rows), 2))
-        p, chance, beyond = np.empty(len(rows)), np.empty(len(rows)), np.zeros(len(rows), dtype=bool)
+        p, chance, above_threshold = np.empty(len(rows)), np.empty(len(rows)), np.zeros(len(rows), dtype=bool)
         known = cells < len(self._cells)
         for cell in np.unique(cells[known]).tolist():
             own, ranks = np.flatnonzero(cells == cell), self._cells[cell]
             gaps = ranks.places(scores[own], draws[own, 0])
-            self._cells[cell], p[own], beyond[own], chance[own] = ranks.after(gaps, draws[own, 1])
+            self._cells[cell], p[own], above_threshold[own], chance[own] = ranks.after(gaps, draws[own, 1])
         self.untested += int(np.count_nonzero(~known))
-        judged = Judged(self.rows + np.arange(1, len(rows) + 1), p, beyond, chance, missed)
-        return judged.take(np.flatnonzero(known)), cells[known]
+        watched = WatchedRows(self.rows + np.arange(1, len(rows) + 1), p, above_threshold, chance, missed)
+        return watched.take(np.flatnonzero(known)), cells[known]
 
     def _scores(self, rows: Rows, given: OracleInput) -> tuple[Floats, Bools]:
         """The scores of the true labels, and whether the sets miss them."""
@@ -266,8 +266,8 @@ class Monitor(Result):
         dict of lists
             `alarm` is the row of the first alarm.
         """
-        told = [{**stream.as_dict(), "alarm": stream.alarm and stream.alarm.row} for stream in self._streams]
-        return {name: [row[name] for row in told] for name in told[0]}
+        rows = [{**stream.as_dict(), "alarm": stream.alarm and stream.alarm.row} for stream in self._streams]
+        return {name: [row[name] for row in rows] for name in rows[0]}
 
     def __repr__(self) -> str:
         all_rows, alarms = self._streams[0], self.alarms
@@ -410,11 +410,11 @@ class Monitor(Result):
 
     def _fingerprint(self) -> str:
         """A hash that identifies the predictor at this alpha: of labels, oracle, and the edges for ranks."""
-        said = hashlib.sha256(repr((self.predictor.loss.labels, self.predictor.oracle.name)).encode())
+        digest = hashlib.sha256(repr((self.predictor.loss.labels, self.predictor.oracle.name)).encode())
         for ranks in self._cells:
-            said.update(repr((ranks.limit, ranks.counts.size)).encode())
-            said.update(np.ascontiguousarray(ranks.values, dtype="<f8").tobytes())
-        return said.hexdigest()
+            digest.update(repr((ranks.first_miss_gap, ranks.counts.size)).encode())
+            digest.update(np.ascontiguousarray(ranks.values, dtype="<f8").tobytes())
+        return digest.hexdigest()
 
 
 def _hash(content: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ from udcp_dsl.prediction.probability_repair.value import MAX_OFFSET, Repair
 
 PSEUDO_COUNT = 5.0
 CLIP = 20.0
-_MAX_STEPS, _ENOUGH = 1000, 1e-9
+_MAX_STEPS, _STEP_TOLERANCE = 1000, 1e-9
 _MAX_CELLS = 1 << 24  # of a larger matrix, only every n-th row is used
 
 
@@ -201,7 +201,7 @@ def estimate_label_shift(
         ratios = found / mix
         counts = ratios * ((1 / np.maximum(P @ ratios, np.finfo(float).tiny)) @ P) + prior
         before, found = found, counts / counts.sum()
-        if float(np.abs(found - before).sum()) <= _ENOUGH:
+        if float(np.abs(found - before).sum()) <= _STEP_TOLERANCE:
             break
     return LabelShift(mix, found, len(new))
 

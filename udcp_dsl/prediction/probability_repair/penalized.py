@@ -27,7 +27,7 @@ _BOUND = math.log(MAX_EXPONENT)
 _MAX_STEPS, _MAX_PRODUCTS, _MAX_HALVINGS = 100, 200, 40
 # Stands for log 0: times the smallest exponent, exp still underflows to 0; finite, so that 0 * log 0 is 0.
 LOG_ZERO = -1e5
-_LEFT_OVER = 1e-2  # the share of the squared (preconditioned) gradient norm at which conjugate gradients stop
+_CG_TOLERANCE = 1e-2  # the share of the squared (preconditioned) gradient norm at which conjugate gradients stop
 _BLOCK = 1 << 16
 
 
@@ -142,7 +142,7 @@ def minimum(objective: PenalizedLogLoss, start: Point, tolerance: float) -> Poin
             break
         here = lower
         # After a full step, the next one gains about the square of this gain, or what conjugate gradients left over.
-        if share == 1.0 and max(2 * gain * gain, _LEFT_OVER * gain) <= tolerance:
+        if share == 1.0 and max(2 * gain * gain, _CG_TOLERANCE * gain) <= tolerance:
             break
     return here.at
 
@@ -158,7 +158,7 @@ def _newton_step(near: Quadratic, at: Point) -> Floats:
     ready = inverse * residual
     direction, norm = ready, float(residual @ ready)
     # The nearer the minimum, the more exact the step, so that convergence is superlinear.
-    enough = norm * min(_LEFT_OVER, norm)
+    enough = norm * min(_CG_TOLERANCE, norm)
     for _ in range(_MAX_PRODUCTS):
         if norm <= enough or norm == 0.0:
             break

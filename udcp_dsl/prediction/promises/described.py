@@ -22,10 +22,10 @@ class DescribedPredictor(Shown):
         if self.chain is None:
             return Description(title, verdict=(Styled("not calibrated: call calibrate(probs, y)", "open"),))
         chain = self.chain
-        said = (f"At alpha {show_level(alpha)} it {chain.guarantee(alpha)}." for alpha in self.alphas)
+        guarantees = (f"At alpha {show_level(alpha)} it {chain.guarantee(alpha)}." for alpha in self.alphas)
         return Description(
             title,
-            lines=(*said, f"Calibrated on {chain.rows_used}; {chain.about_p}."),
+            lines=(*guarantees, f"Calibrated on {chain.rows_used}; {chain.about_p}."),
             tables=(_thresholds(self),),
             notes=tuple(_least(self)),
         )

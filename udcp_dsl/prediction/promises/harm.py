@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Harm:
-    """The harm of missing each label, `values` (K,) from 0, and the largest of them, `most`, which is above 0.
+    """The harm of missing each label, `values` (K,) from 0, and the largest of them, `max_harm`, which is above 0.
 
-    With costs per row, the harm differs by row: `most` and all `values` are then the upper end of the range.
+    With costs per row, the harm differs by row: `max_harm` and all `values` are then the upper end of the range.
     """
 
     name: str
     values: Floats
-    most: Fraction
+    max_harm: Fraction
     per_row: bool = False
     inputs: RowInputs | None = None  # of the rows to evaluate, if they are known already
 
@@ -66,28 +66,28 @@ class Harm:
             raise InputError(f"risk {name!r} is 0 for every label, so there is nothing to control")
         return cls(name, values, as_written(float(values.max())), per_row)
 
-    def weighed(self, P: Any, oracle: Oracle, inputs: RowInputs | None) -> Any:
-        """The matrix that the oracle gets in place of the probabilities P, in memory or in blocks; see `bought`."""
+    def weigh(self, P: Any, oracle: Oracle, inputs: RowInputs | None) -> Any:
+        """The matrix that the oracle gets instead of the probabilities P, in memory or in blocks; see `weigh_block`."""
         if not self.per_row:
-            return changed(P, lambda block: self.bought(block, oracle))
+            return changed(P, lambda block: self.weigh_block(block, oracle))
         own = self._given(inputs)
         if not isinstance(P, BlockedMatrix):
-            return self.bought(P, oracle, own)
+            return self.weigh_block(P, oracle, own)
         if P.is_remote:
             raise InputError(f"risk {self.name!r} is a row input, which Dask does not support: use one process")
-        return BlockedMatrix(P.shape, lambda: (self.bought(block, oracle, own[at]) for at, block in P.blocks()))
+        return BlockedMatrix(P.shape, lambda: (self.weigh_block(block, oracle, own[at]) for at, block in P.blocks()))
 
-    def bought(self, P: Probabilities, oracle: Oracle, own: Floats | None = None) -> Probabilities:
+    def weigh_block(self, P: Probabilities, oracle: Oracle, own: Floats | None = None) -> Probabilities:
         """w p for rows of probabilities (n, K): scaled by a power of two to stay below 1 or, for oracles that use the
         mass of a row, divided by the row's sum; a row without harm stays 0. The dtype is that of P. `own` is w, if it
         is given per row."""
         scale = math.ldexp(1.0, -math.frexp(float(self.values.max()))[1])
         values = self.values if own is None else own
-        worth: npt.NDArray[Any] = np.multiply(P, (values * scale).astype(P.dtype), dtype=P.dtype)
+        weighted: npt.NDArray[Any] = np.multiply(P, (values * scale).astype(P.dtype), dtype=P.dtype)
         if oracle.normalized:
-            sums = worth.sum(axis=1, dtype=np.float64)  # not by BLAS, which sums a single row in another order
-            worth /= np.where(sums > 0, sums, 1.0).astype(P.dtype)[:, None]
-        return worth
+            sums = weighted.sum(axis=1, dtype=np.float64)  # not by BLAS, which sums a single row in another order
+            weighted /= np.where(sums > 0, sums, 1.0).astype(P.dtype)[:, None]
+        return weighted
 
     def of_truth(self, y: Indices, inputs: RowInputs | None = None) -> Floats:
         """The harm of missing each of these labels, one per row."""

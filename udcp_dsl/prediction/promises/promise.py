@@ -420,7 +420,7 @@ class Promise(Cellwise):
         if self.risk is None:
             return None
         harm = Harm.of(loss, self.risk)
-        levels_of(self.alphas, below=harm.most)
+        levels_of(self.alphas, below=harm.max_harm)
         return replace(harm, inputs=inputs)
 
     def reads(self, loss: Loss) -> Loss:
@@ -443,7 +443,7 @@ class Promise(Cellwise):
         confidence: Fraction | None = self.confidence
         if confidence is not None and self.simultaneous:
             confidence = 1 - (1 - confidence) / cells
-        return Rule(confidence, None if harm is None else harm.most)
+        return Rule(confidence, None if harm is None else harm.max_harm)
 
     def guarantee(self, alpha: Fraction) -> str:
         """What is guaranteed at one alpha, as a clause.

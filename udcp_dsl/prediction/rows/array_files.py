@@ -14,7 +14,7 @@ from udcp_dsl.prediction.rows.columns import WHOLE, Block, Span
 
 _MMAP_BYTES = 1 << 26  # files from this size on are memory-mapped, not read
 _UNPACKED_BYTES = 1 << 28  # a larger array in an .npz may be this many times its compressed size:
-_MOST_SWELLING = 100
+_MAX_EXPANSION = 100
 
 
 def array_blocks(file: Path, key: str | None, most: int | None = None, span: Span = WHOLE) -> Iterator[Block]:
@@ -52,7 +52,7 @@ def read_array(file: Path, key: str | None) -> npt.NDArray[Any]:
             key = archive.files[0] if key is None else key
             if key not in archive.files:
                 raise InputError(f"there is no array {key!r}; {did_you_mean(key, archive.files)}")
-            _refuse_swelling(archive, key)
+            _refuse_zip_bomb(archive, key)
             return np.asarray(archive[key])
     except (InputError, OSError):
         raise
@@ -62,11 +62,11 @@ def read_array(file: Path, key: str | None) -> npt.NDArray[Any]:
         raise InputError(f"is damaged: {error}") from error
 
 
-def _refuse_swelling(archive: Any, key: str) -> None:
+def _refuse_zip_bomb(archive: Any, key: str) -> None:
     """Refuse an array of gigabytes from a small file: real rows hardly compress that much."""
     names = archive.zip.namelist()
     member = archive.zip.getinfo(f"{key}.npy" if f"{key}.npy" in names else key)
-    if member.file_size > max(_UNPACKED_BYTES, _MOST_SWELLING * member.compress_size):
+    if member.file_size > max(_UNPACKED_BYTES, _MAX_EXPANSION * member.compress_size):
         raise InputError(
             f"{key!r} expands from {member.compress_size:,} bytes to {member.file_size:,}: if that is intended, "
             "save it uncompressed, with numpy.save"

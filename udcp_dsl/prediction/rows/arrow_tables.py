@@ -24,7 +24,7 @@ Choose: TypeAlias = Callable[[Sequence[str], Sequence[int]], ColumnSelection]
 
 _READ_AHEAD = 1 << 26  # undecoded bytes of a parquet file in memory, over all columns
 _LEAST_READ_AHEAD = 1 << 16  # of one column
-_END = b"\xff\xff\xff\xff\0\0\0\0"  # the end marker of a stream
+_STREAM_END = b"\xff\xff\xff\xff\0\0\0\0"  # the end marker of a stream
 _DAMAGED = (LookupError, OverflowError)  # what pyarrow also raises for a file with damaged metadata
 
 
@@ -51,15 +51,15 @@ def stream_blocks(stream: IO[bytes], choose: Choose, most: int | None = None) ->
     """The blocks of an Arrow stream, such as standard input, which can be read only once."""
     pa = require_pyarrow("Arrow")
     try:
-        watched = _Watched(stream)
+        watched = _TailRecorder(stream)
         with pa.ipc.open_stream(watched) as reader:
             yield from _batch_blocks(pa, reader.schema, reader, choose, most)
-        _warn_of_a_cut(watched.last)
+        _warn_if_truncated(watched.last)
     except (pa.ArrowException, OSError, *_DAMAGED) as error:
         raise InputError(f"is not a complete Arrow stream: {error}") from error
 
 
-class _Watched:
+class _TailRecorder:
     """A stream that remembers the last bytes that were read."""
 
     closed = False
@@ -70,20 +70,20 @@ class _Watched:
 
     def read(self, size: int = -1) -> bytes:
         data = self._stream.read(size)
-        self.last = (self.last + data[-len(_END) :])[-len(_END) :]
+        self.last = (self.last + data[-len(_STREAM_END) :])[-len(_STREAM_END) :]
         return data
 
 
-def _warn_of_a_cut(last: bytes) -> None:
+def _warn_if_truncated(last: bytes) -> None:
     """Warn if the end marker is missing: a stream cut between two batches otherwise looks complete."""
-    if last != _END:
+    if last != _STREAM_END:
         warn("the Arrow stream has no end marker: it may be truncated, and rows may be missing")
 
 
 def block_of(batch: Any, choose: Choose) -> Block:
     """A RecordBatch as one block."""
     pa = require_pyarrow("Arrow")
-    return _block(pa, batch, choose(batch.schema.names, _lists(pa, batch.schema)))
+    return _block(pa, batch, choose(batch.schema.names, _list_positions(pa, batch.schema)))
 
 
 def schema_of(file: Path) -> Any:
@@ -93,7 +93,7 @@ def schema_of(file: Path) -> Any:
         if file.suffix.lower() == ".parquet":
             return pa.parquet.read_schema(file)
         with pa.OSFile(os.fspath(file)) as opened:
-            return _opened(pa, opened).schema
+            return _open_ipc(pa, opened).schema
     except (pa.ArrowException, *_DAMAGED) as error:
         raise InputError(f"is, despite its extension, not a {file.suffix.lower()} file: {error}") from error
 
@@ -112,7 +112,7 @@ def _parquet_blocks(pa: Any, file: Path, choose: Choose, most: int | None, like:
         rows = most or max(1, metadata.num_rows)
         batches = parquet.iter_batches(batch_size=rows, row_groups=groups, columns=names)
         for batch in _in_blocks(pa, batches, at, span, rows):
-            yield _block(pa, batch, _within(choice, known, batch.schema.names))
+            yield _block(pa, batch, _reindexed(choice, known, batch.schema.names))
 
 
 def _in_blocks(pa: Any, batches: Iterator[Any], at: int, span: Span, most: int) -> Iterator[Any]:
@@ -125,10 +125,10 @@ def _in_blocks(pa: Any, batches: Iterator[Any], at: int, span: Span, most: int) 
         for first, stop in span.cuts(at, at + len(batch), most):
             waiting.append(batch.slice(first - at, stop - first))
             if stop == span.block_end(stop - 1, most):
-                yield from _as_one(pa, waiting)
+                yield from _combined(pa, waiting)
                 waiting = []
         at += len(batch)
-    yield from _as_one(pa, waiting)
+    yield from _combined(pa, waiting)
 
 
 def _groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
@@ -143,17 +143,17 @@ def _groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
 
 
 def _ipc_blocks(pa: Any, opened: Any, choose: Choose, most: int | None, like: Any) -> Iterator[Block]:
-    reader = _opened(pa, opened)
+    reader = _open_ipc(pa, opened)
     if hasattr(reader, "num_record_batches"):
         batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
         yield from _batch_blocks(pa, reader.schema, batches, choose, most, like, gather=True)
         return
     yield from _batch_blocks(pa, reader.schema, reader, choose, most, like)
-    opened.seek(max(0, opened.size() - len(_END)))
-    _warn_of_a_cut(opened.read())
+    opened.seek(max(0, opened.size() - len(_STREAM_END)))
+    _warn_if_truncated(opened.read())
 
 
-def _as_one(pa: Any, batches: list[Any]) -> list[Any]:
+def _combined(pa: Any, batches: list[Any]) -> list[Any]:
     if len(batches) < 2:
         return batches
     for batch in batches:
@@ -168,7 +168,7 @@ def _batch_blocks(
     choice = _chosen(pa, schema, choose, like)
     kept = choice.columns
     names = schema.names
-    choice = _within(choice, names, [names[position] for position in kept])
+    choice = _reindexed(choice, names, [names[position] for position in kept])
     chosen: Iterator[Any] = (batch.select(kept) for batch in batches)
     if gather and most is not None:
         chosen = _in_blocks(pa, chosen, 0, WHOLE, most)
@@ -177,7 +177,7 @@ def _batch_blocks(
             yield _block(pa, batch.slice(start, most), choice)
 
 
-def _opened(pa: Any, opened: Any) -> Any:
+def _open_ipc(pa: Any, opened: Any) -> Any:
     """Open Arrow's file format or its stream format; the ending does not say which it is."""
     try:
         return pa.ipc.open_file(opened)
@@ -186,7 +186,7 @@ def _opened(pa: Any, opened: Any) -> Any:
         return pa.ipc.open_stream(opened)
 
 
-def _lists(pa: Any, schema: Any) -> list[int]:
+def _list_positions(pa: Any, schema: Any) -> list[int]:
     return [i for i, kind in enumerate(schema.types) if _is_list(pa, kind)]
 
 
@@ -196,7 +196,7 @@ def _is_list(pa: Any, kind: Any) -> bool:
 
 def _chosen(pa: Any, schema: Any, choose: Choose, like: Any) -> ColumnSelection:
     """The columns to read from a table; they must have the same types as in the schema `like`, if it is given."""
-    choice = choose(schema.names, _lists(pa, schema))
+    choice = choose(schema.names, _list_positions(pa, schema))
     if like is not None:
         names, kinds, others = schema.names, schema.types, dict(zip(like.names, like.types, strict=True))
         for position in choice.columns:
@@ -210,7 +210,7 @@ def _chosen(pa: Any, schema: Any, choose: Choose, like: Any) -> ColumnSelection:
     return choice
 
 
-def _within(choice: ColumnSelection, names: Sequence[str], left: Sequence[str]) -> ColumnSelection:
+def _reindexed(choice: ColumnSelection, names: Sequence[str], left: Sequence[str]) -> ColumnSelection:
     """The same selection in a table that has only the columns `left`."""
     place = {name: position for position, name in enumerate(left)}
 
@@ -225,10 +225,10 @@ def _within(choice: ColumnSelection, names: Sequence[str], left: Sequence[str]) 
 def _block(pa: Any, batch: Any, choice: ColumnSelection) -> Block:
     batch.validate(full=True)  # else wrong offsets in the file could point anywhere in memory
     if choice.width is not None:
-        values = _of_lists(pa, batch, choice.numbers[0], choice.width)
+        values = _list_array(pa, batch, choice.numbers[0], choice.width)
     else:
         names = batch.schema.names
-        columns = [_of_numbers(pa, names[position], batch.column(position)) for position in choice.numbers]
+        columns = [_number_array(pa, names[position], batch.column(position)) for position in choice.numbers]
         values = np.stack(columns, axis=1) if columns else np.empty((len(batch), 0))
     texts = [batch.column(position).to_pylist() for position in choice.texts]
     carried = batch.select(choice.carried) if choice.carried else None
@@ -238,7 +238,7 @@ def _block(pa: Any, batch: Any, choice: ColumnSelection) -> Block:
     return Block(values, choice.by_role(texts), carried, named=choice.width is None, ids=ids)
 
 
-def _of_numbers(pa: Any, name: str, column: Any) -> npt.NDArray[Any]:
+def _number_array(pa: Any, name: str, column: Any) -> npt.NDArray[Any]:
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         raise InputError(f"column {name!r} holds {column.type}, not numbers")
     if column.null_count:
@@ -247,7 +247,7 @@ def _of_numbers(pa: Any, name: str, column: Any) -> npt.NDArray[Any]:
     return numbers_of(column)
 
 
-def _of_lists(pa: Any, batch: Any, position: int, K: int) -> npt.NDArray[Any]:
+def _list_array(pa: Any, batch: Any, position: int, K: int) -> npt.NDArray[Any]:
     name, column = batch.schema.names[position], batch.column(position)
     kind, before = column.type, f"column {name!r}: "
     if not (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)):
@@ -276,10 +276,10 @@ def numbers_of(column: Any) -> npt.NDArray[Any]:
     kind = column.type.to_pandas_dtype()
     if not len(column):
         return np.empty(0, kind)
-    return np.asarray(_Memory(column.buffers()[1], np.dtype(kind)))[column.offset : column.offset + len(column)]
+    return np.asarray(_WritableBuffer(column.buffers()[1], np.dtype(kind)))[column.offset : column.offset + len(column)]
 
 
-class _Memory:
+class _WritableBuffer:
     """A buffer of Arrow as a writable array. A read-only array has another type for numba, so all kernels would be
     compiled again for it. No code writes to rows, neither to these nor to those that a user passes."""
 

@@ -98,8 +98,8 @@ class ColumnSpec:
     class_names: tuple[str, ...] | None = None
     columns: Columns = field(default_factory=Columns)
     inputs: Mapping[str, RowInput] = field(default_factory=dict)  # the declared inputs, by name
-    matrix: bool = True  # whether the probabilities are read
-    beside: bool = True  # whether the other columns are read
+    read_probabilities: bool = True  # whether the probabilities are read
+    read_attributes: bool = True  # whether the other columns are read
     unread: Mapping[str, RowInput] = field(default_factory=dict)  # inputs of the spec whose columns are ignored
 
     @staticmethod
@@ -119,7 +119,7 @@ class ColumnSpec:
 
     def roles(self, texts: Sequence[Any]) -> dict[str, Any]:
         """The columns of a block that are not probabilities, by role."""
-        return dict(zip(self.columns.per_row if self.beside else (), texts, strict=True))
+        return dict(zip(self.columns.per_row if self.read_attributes else (), texts, strict=True))
 
     def inputs_of(self, found: Mapping[str, Any], n: int) -> RowInputs | None:
         """The inputs among these columns (by role) of n rows, checked."""
@@ -130,19 +130,19 @@ class ColumnSpec:
         return inputs_of(self.inputs, given, n, order=order)
 
     @property
-    def numbers_alone(self) -> ColumnSpec:
+    def probabilities_only(self) -> ColumnSpec:
         """The same with the probabilities only."""
         columns = self.columns
         unread = (*columns.ignore, *replace(columns, inputs=()).per_row.values(), *columns.carry)
         alone = Columns(column=columns.column, ignore=unread, only_labels=columns.only_labels, inputs=columns.inputs)
-        return replace(self, columns=alone, beside=False)
+        return replace(self, columns=alone, read_attributes=False)
 
     @property
-    def others_alone(self) -> ColumnSpec:
+    def attributes_only(self) -> ColumnSpec:
         """The same without the probabilities and the columns to copy."""
         columns = self.columns
         unread = (*columns.ignore, *columns.carry)
-        return replace(self, columns=replace(columns, ignore=unread, carry=()), matrix=False)
+        return replace(self, columns=replace(columns, ignore=unread, carry=()), read_probabilities=False)
 
     def choose(self, names: Sequence[str], lists: Sequence[int] = ()) -> ColumnSelection:
         """Select columns of a table with these names; `lists` are the positions of the columns that hold lists."""
@@ -151,8 +151,8 @@ class ColumnSpec:
         others = (column for x in self.unread.values() for column in columns_of(x, names) if column not in self.labels)
         ignore = tuple(dict.fromkeys((*self.columns.ignore, *(name for name in others if name not in carry))))
         per_row = [self._columns_of(role, column, names) for role, column in self.columns.per_row.items()]
-        beside = [name for own in per_row for name in own]
-        read = [*beside, *carry]
+        attributes = [name for own in per_row for name in own]
+        read = [*attributes, *carry]
         if at is None:
             numbers = match_columns(names, self.labels, [*read, *ignore], self.columns.only_labels)
             width = None
@@ -161,9 +161,9 @@ class ColumnSpec:
                 self._refuse_absent(other, names)
             numbers, width = [at], len(self.labels)
         position = {name: place for place, name in enumerate(names)}
-        texts = [position[name] for name in beside] if self.beside else []
-        wide = tuple(map(self._entries_of, self.columns.per_row, per_row)) if self.beside else ()
-        if not self.matrix:
+        texts = [position[name] for name in attributes] if self.read_attributes else []
+        wide = tuple(map(self._entries_of, self.columns.per_row, per_row)) if self.read_attributes else ()
+        if not self.read_probabilities:
             return ColumnSelection([], texts, grouped=wide)
         ids = None if self.columns.id_column is None else position[self.columns.id_column]
         return ColumnSelection(numbers, texts, [position[name] for name in carry], width, ids, wide)

@@ -68,7 +68,7 @@ class Part:
             return self.stop - self.start
         if self.stream is not None:
             return None
-        with blamed_on(self.path):
+        with naming_file_in_errors(self.path):
             if self.ending == ".parquet":
                 pa = require_pyarrow(self.ending)
                 try:
@@ -80,7 +80,7 @@ class Part:
     @property
     def identity(self) -> dict[str, int]:
         """What shows whether the file has changed: its size, and its time of modification."""
-        with blamed_on(self.path):
+        with naming_file_in_errors(self.path):
             found = self.path.stat()
         return {"bytes": found.st_size, "changed": found.st_mtime_ns}
 
@@ -92,7 +92,7 @@ class Part:
         span = WHOLE if self.stop is None else Span(self.start, self.stop - self.start)
         if self.ending in ARRAYS:
             columns = wanted.columns
-            if columns.inputs and wanted.beside:
+            if columns.inputs and wanted.read_attributes:
                 names = ", ".join(map(repr, columns.inputs))
                 raise InputError(f"the loss reads row inputs, {names}, but an array has no columns for them: "
                                  "give them in a separate file, --inputs FILE (in Python inputs=)")  # fmt: skip
@@ -117,7 +117,7 @@ class Part:
         """The schema of a parquet or Arrow file; None for other files and streams."""
         if self.ending not in ARROW or self.stream is not None:
             return None
-        with blamed_on(self.path):
+        with naming_file_in_errors(self.path):
             return schema_of(self.path)
 
 
@@ -184,7 +184,7 @@ def split_key(path: PathLike) -> tuple[Path, str | None]:
 
 
 @contextmanager
-def blamed_on(file: Path, beside: Mapping[str, PathLike] = MappingProxyType({})) -> Iterator[None]:
+def naming_file_in_errors(file: Path, beside: Mapping[str, PathLike] = MappingProxyType({})) -> Iterator[None]:
     """Errors raised inside name this file, or the file of the column that they are about (`beside`, by role)."""
     try:
         yield

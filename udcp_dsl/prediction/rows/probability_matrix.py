@@ -22,11 +22,11 @@ Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _INDEX = re.compile(r"__index_level_\d+__")  # a column that pandas writes for an index without a name
-_NAMED = 30  # unexpected columns that a message names
+_MAX_NAMED = 30  # unexpected columns that a message names
 _PIECE = 1 << 19  # entries checked at a time, which stay in the cache between two passes
 _BITS = {"bfloat16": 8, "float16": 11}  # significant bits; all other dtypes count as float32
 _FLOAT32_BITS = 24
-_MOST_IN_SINGLE = 1 << 18  # longest row whose sum is checked in float32 first
+_MAX_FLOAT32_SUM = 1 << 18  # longest row whose sum is checked in float32 first
 
 
 def probabilities(
@@ -90,7 +90,7 @@ def arrange(array: npt.NDArray[Any], labels: Sequence[str], class_names: Any = N
             help = "; pass both columns: np.hstack([1 - p, p])"
         raise InputError(f"the probabilities have {array.shape[1]} columns, but there are {K} labels{help}")
     if array.dtype.kind not in "fiu" and array.dtype.name != "bfloat16":
-        raise InputError(_not_numbers(array, labels))
+        raise InputError(_not_numbers_message(array, labels))
     if class_names is None:
         return array
     positions = check_class_names(class_names, labels)
@@ -132,14 +132,14 @@ def match_columns(
             + did_you_mean(missing[0], unknown or names)
         )
     if unknown and not only_labels:
-        raise InputError(_unexpected(unknown))
+        raise InputError(_unexpected_message(unknown))
     return [index[label] for label in labels]
 
 
-def _unexpected(unknown: Sequence[str]) -> str:
-    *most, last = map(repr, unknown[:_NAMED])
-    if len(unknown) > _NAMED:
-        most, last = [*most, last], f"{len(unknown) - _NAMED} more"
+def _unexpected_message(unknown: Sequence[str]) -> str:
+    *most, last = map(repr, unknown[:_MAX_NAMED])
+    if len(unknown) > _MAX_NAMED:
+        most, last = [*most, last], f"{len(unknown) - _MAX_NAMED} more"
     named = f"{', '.join(most)} and {last}" if most else last
     subject = f"columns {named} are not labels; name them" if most else f"column {named} is not a label; name it"
     s, it = ("s", "them") if most else ("", "it")
@@ -216,7 +216,7 @@ def _array(probs: Any) -> npt.NDArray[Any]:
     return array
 
 
-def _not_numbers(array: npt.NDArray[Any], labels: Sequence[str]) -> str:
+def _not_numbers_message(array: npt.NDArray[Any], labels: Sequence[str]) -> str:
     """The message about an array whose dtype is not a type of real numbers."""
     if array.dtype.kind in "OUS":
         for (row, column), entry in np.ndenumerate(array):
@@ -254,18 +254,18 @@ def _row_sums(piece: Matrix) -> npt.NDArray[np.float64]:
 def _checked(values: Matrix, labels: Sequence[str], bits: int) -> Matrix:
     """The same matrix if its rows are distributions (a copy only to turn -0.0 into 0.0)."""
     tolerance = sum_tolerance(len(labels), bits)
-    if all(_sound(values[rows], tolerance) for rows in _pieces(values)):
+    if all(_passes_quick_check(values[rows], tolerance) for rows in _pieces(values)):
         return values
     refuse = _Refusal(values, labels, "probabilities")
     refuse.if_not_finite()
     refuse(lambda p: p < 0, "is {:.8g}, which is negative", "for logits pass logits=True")
     help = "for scores that are not normalized pass normalize=True, for logits logits=True"
     refuse(lambda p: p > 1 + tolerance, "is {:.8g}, which is greater than 1", help)
-    refuse(lambda p: _off(p, bits), "sums to {:.8g}, not to 1", help)
+    refuse(lambda p: _wrong_sums(p, bits), "sums to {:.8g}, not to 1", help)
     return values + 0.0 if any(np.signbit(values[rows]).any() for rows in _pieces(values)) else values
 
 
-def _sound(piece: Matrix, tolerance: float) -> bool:
+def _passes_quick_check(piece: Matrix, tolerance: float) -> bool:
     """Whether no entry is negative or -0.0 and all rows sum to 1: a fast check that nearly always succeeds."""
     # Read as an integer, every float with a minus sign is negative, also -0.0; NaN and infinity fail the row sums.
     if piece.view(np.int32 if piece.dtype == np.float32 else np.int64).min() < 0:
@@ -275,7 +275,7 @@ def _sound(piece: Matrix, tolerance: float) -> bool:
     K = piece.shape[1]
     single = piece.dtype == np.float32
     slack = 1.1 * K * 2.0**-24 if single else 0.0
-    if not single or K <= _MOST_IN_SINGLE:
+    if not single or K <= _MAX_FLOAT32_SUM:
         with np.errstate(invalid="ignore", over="ignore"):
             error = np.abs(np.einsum("ij->i", piece) - 1).max()
         if error <= tolerance - slack:
@@ -283,7 +283,7 @@ def _sound(piece: Matrix, tolerance: float) -> bool:
     return bool(np.abs(_row_sums(piece) - 1).max() <= tolerance)
 
 
-def _off(piece: Matrix, bits: int) -> Mask:
+def _wrong_sums(piece: Matrix, bits: int) -> Mask:
     """The rows that do not sum to 1 at the precision that their values show: float16 is often cast to a wider type."""
     error = np.abs(_row_sums(piece) - 1)
     off: Mask = error > sum_tolerance(piece.shape[1], bits)

@@ -20,7 +20,7 @@ from udcp_dsl.prediction.files import PathLike, known_ending
 from udcp_dsl.prediction.rows.array_files import listed, read_array
 from udcp_dsl.prediction.rows.arrow_tables import arrow_blocks
 from udcp_dsl.prediction.rows.columns import Block, ColumnSelection
-from udcp_dsl.prediction.rows.file_parts import ARRAYS, MATRICES, blamed_on, split_key
+from udcp_dsl.prediction.rows.file_parts import ARRAYS, MATRICES, naming_file_in_errors, split_key
 from udcp_dsl.prediction.rows.source import open_rows
 from udcp_dsl.prediction.rows.text_tables import NO_HEADER, csv_blocks, csv_column, json_blocks, number, scalars
 from udcp_dsl.prediction.rows.value import Rows
@@ -58,7 +58,7 @@ def read_column(path: PathLike, column: str | None = None) -> npt.NDArray[Any] |
             raise InputError(f"column {column!r} appears twice")
         return ColumnSelection([], [0 if column is None else list(columns).index(column)])
 
-    with blamed_on(file):
+    with naming_file_in_errors(file):
         if ending in ARRAYS:
             return read_array(file, column)
         if ending == ".txt":

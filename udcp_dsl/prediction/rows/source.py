@@ -22,7 +22,7 @@ from udcp_dsl.prediction.containers import BlockedMatrix, listed, to_array
 from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.prediction.rows.column_roles import ENTRIES, Columns
 from udcp_dsl.prediction.rows.columns import Block, ColumnSpec
-from udcp_dsl.prediction.rows.file_parts import Part, blamed_on, find_parts
+from udcp_dsl.prediction.rows.file_parts import Part, find_parts, naming_file_in_errors
 from udcp_dsl.prediction.rows.probability_matrix import Matrix, arrange, names_of_classes
 from udcp_dsl.prediction.rows.row_attributes import id_texts, sample_ids
 from udcp_dsl.prediction.rows.text_tables import csv_column
@@ -30,8 +30,8 @@ from udcp_dsl.prediction.rows.value import Rows, rows_of
 from udcp_dsl.threads import prefetch
 
 BATCH = 1 << 21  # entries of the matrix in memory at a time, per thread
-HELD = 1 << 24  # largest matrix, in entries, that is read into memory; a larger one stays in its files
-_HELD_BYTES = 1 << 26  # the same limit in bytes, for files that do not say how many rows they have
+MEMORY_CELLS = 1 << 24  # largest matrix, in entries, that is read into memory; a larger one stays in its files
+_MEMORY_BYTES = 1 << 26  # the same limit in bytes, for files that do not say how many rows they have
 
 
 @dataclass(frozen=True)
@@ -97,17 +97,17 @@ class Source:
         most = most or self.batch_rows
         model = self.model or self.parts[0]
         like = model.schema() if self.parts != (model,) else None
-        at, kinds = 0, _Kinds(self.labels)
+        at, truth_check = 0, _TruthKindCheck(self.labels)
         blocks: Iterator[Block] = iter(())
         before: Part | None = None
         for which, part in enumerate(self.parts):
             start = part.start
-            with blamed_on(part.path, self.beside_in):
+            with naming_file_in_errors(part.path, self.beside_in):
                 try:
                     if not part.continues(before):  # else the file is already open, at the first row of this piece
                         blocks = part.blocks(self.wanted, most, like)
                     for block in blocks:
-                        rows = self._checked(block, part, at, kinds)
+                        rows = self._checked(block, part, at, truth_check)
                         ids = self._numbered_ids[at : at + len(rows)] if self._numbered_ids is not None else block.ids
                         yield which, Batch(rows, which, start, at, block.carried, ids)
                         start, at = start + len(rows), at + len(rows)
@@ -129,7 +129,7 @@ class Source:
             return self.rows
         n = 0
         for part in self.parts:
-            with blamed_on(part.path):
+            with naming_file_in_errors(part.path):
                 n += sum(len(block.values) for block in part.blocks(self.wanted, self.batch_rows))
         return n
 
@@ -143,7 +143,7 @@ class Source:
             if len(column) != n:
                 raise InputError(f"{role}: {len(column)} entries for {n} rows")
 
-    def _checked(self, block: Block, part: Part, at: int, kinds: _Kinds) -> Rows:
+    def _checked(self, block: Block, part: Part, at: int, truth_check: _TruthKindCheck) -> Rows:
         of_text = part.ending == ".csv"  # EntryColumns are converted when they are checked
         texts = [csv_column(x) if of_text and isinstance(x, list) else x for x in block.texts]
         found = self.wanted.roles(texts)
@@ -152,13 +152,13 @@ class Source:
             if len(found[role]) < len(block.values):
                 self._check_beside(self._counted() or at + len(block.values))
         if "true labels" in found:
-            found["true labels"] = kinds.checked(listed(found["true labels"], "true labels"))
+            found["true labels"] = truth_check.checked(listed(found["true labels"], "true labels"))
         return block_rows(block, self.wanted, found, logits=self.logits, normalize=self.normalize)
 
     def whole(self) -> Rows:
         """All rows, in memory."""
-        batches = list(self.batches(_ALL))
-        rows = batches[0].rows if len(batches) == 1 else _joined([batch.rows for batch in batches])
+        batches = list(self.batches(_NO_LIMIT))
+        rows = batches[0].rows if len(batches) == 1 else _concat_rows([batch.rows for batch in batches])
         return rows if rows.ids is None else replace(rows, ids=sample_ids(rows.ids, len(rows)))
 
     def stored(self) -> Rows:
@@ -168,8 +168,8 @@ class Source:
             raise InputError(
                 f"{self.parts[0].path}: a stream can be read only once, but its rows are needed several times"
             )
-        numbers = replace(self, wanted=self.wanted.numbers_alone, beside={})
-        rows = self._others()
+        numbers = replace(self, wanted=self.wanted.probabilities_only, beside={})
+        rows = self._attributes()
         n = len(rows)
 
         def read() -> Iterator[Matrix]:
@@ -183,52 +183,52 @@ class Source:
 
         return replace(rows, P=cast(Matrix, BlockedMatrix((n, len(self.labels)), read)))
 
-    def _others(self) -> Rows:
+    def _attributes(self) -> Rows:
         """All rows without their probabilities: P has no columns."""
-        bare = replace(self, wanted=self.wanted.others_alone)
+        bare = replace(self, wanted=self.wanted.attributes_only)
         if self.wanted.columns.per_row:
-            rows = _joined([batch.rows for batch in bare.batches(_ALL)])
+            rows = _concat_rows([batch.rows for batch in bare.batches(_NO_LIMIT)])
         else:
             n = self._counted() or 0
             self._check_beside(n)
-            rows = bare._checked(Block(np.empty((n, 0)), []), self.parts[0], 0, _Kinds(self.labels))
+            rows = bare._checked(Block(np.empty((n, 0)), []), self.parts[0], 0, _TruthKindCheck(self.labels))
         return rows if rows.ids is None else replace(rows, ids=sample_ids(rows.ids, len(rows)))
 
     def read(self) -> Rows:
         """All rows: in memory if they are few, or from a stream or an .npz; else `stored`."""
         packed = self.parts[0].stream is not None or self.parts[0].ending == ".npz"
-        return self.whole() if packed or self._few else self.stored()
+        return self.whole() if packed or self._fits_in_memory else self.stored()
 
     def sampled(self, seed: int) -> Rows:
         """All rows if they fit into memory; otherwise, with a warning, a random sample that does, drawn by `seed`."""
         rows = self.read()
         if not isinstance(rows.P, BlockedMatrix):
             return rows
-        most = min(len(rows), max(1, HELD // len(self.labels)))
+        most = min(len(rows), max(1, MEMORY_CELLS // len(self.labels)))
         if most < len(rows):
             warn(f"a random sample of {most:,} of the {len(rows):,} rows is used, to limit memory (seed {seed})")
-        some = rows.take(np.sort(np.random.default_rng([seed, HELD]).choice(len(rows), most, replace=False)))
+        some = rows.take(np.sort(np.random.default_rng([seed, MEMORY_CELLS]).choice(len(rows), most, replace=False)))
         return replace(some, P=to_array(some.P))
 
     @property
-    def _few(self) -> bool:
+    def _fits_in_memory(self) -> bool:
         if self.rows is not None:
-            return self.rows * len(self.labels) <= HELD
-        return sum(part.identity["bytes"] for part in self.parts) <= _HELD_BYTES
+            return self.rows * len(self.labels) <= MEMORY_CELLS
+        return sum(part.identity["bytes"] for part in self.parts) <= _MEMORY_BYTES
 
     def one(self, row: int) -> Rows:
         """The row with this number, counted from 0; other rows are not checked."""
         at = 0
         for part in self.parts:
-            with blamed_on(part.path):
+            with naming_file_in_errors(part.path):
                 for block in part.blocks(self.wanted, None):
                     if row < at + len(block.values):
                         place = slice(row - at, row - at + 1)
                         texts = [cells[place] for cells in block.texts]
                         single = replace(block, values=block.values[place], texts=texts)
-                        return self._checked(single, part, row, _Kinds(self.labels))
+                        return self._checked(single, part, row, _TruthKindCheck(self.labels))
                     at += len(block.values)
-        with blamed_on(self.parts[-1].path):
+        with naming_file_in_errors(self.parts[-1].path):
             raise InputError(f"there is no row {row}: rows are counted from 0, and there are {at}")
 
 
@@ -269,7 +269,7 @@ def block_rows(
     empty: bool = False,
 ) -> Rows:
     """The rows of a block, checked; `found` has their other columns, by role."""
-    if wanted.matrix:
+    if wanted.read_probabilities:
         values = arrange(block.values, wanted.labels, None if block.named else wanted.class_names)
         rows = rows_of(values, wanted.labels, logits=logits, normalize=normalize, empty=empty)
     else:
@@ -281,10 +281,10 @@ def block_rows(
     return rows if ids is None else replace(rows, ids=id_texts(ids, len(rows)))
 
 
-_ALL = 1 << 62
+_NO_LIMIT = 1 << 62
 
 
-class _Kinds:
+class _TruthKindCheck:
     """Checks that true labels are all names or all numbers, since a number may be a position."""
 
     def __init__(self, labels: Sequence[str]) -> None:
@@ -303,7 +303,7 @@ class _Kinds:
         return entries
 
 
-def _joined(rows: Sequence[Rows]) -> Rows:
+def _concat_rows(rows: Sequence[Rows]) -> Rows:
     first = rows[0]
 
     def column(name: str) -> Any:

@@ -124,11 +124,11 @@ def _refuse_other_separators(header: list[str], rows: Iterator[tuple[int, list[s
         decimal = any(_DECIMAL_COMMA.fullmatch(cell.strip()) for cell in cells)
         raise InputError(
             f"its fields are separated by {separator!r}, not by commas{' and have decimal commas' if decimal else ''}; "
-            + _converted(f"sep={separator!r}" + (", decimal=','" if decimal else ""))
+            + _conversion_advice(f"sep={separator!r}" + (", decimal=','" if decimal else ""))
         )
 
 
-def _converted(options: str) -> str:
+def _conversion_advice(options: str) -> str:
     return f"convert it: pandas.read_csv(FILE, {options}).to_csv(NEW, index=False)"
 
 
@@ -163,7 +163,7 @@ def _plain_blocks(
             position = choice.numbers[read.index(None)]
             wrong = f"line {line}, column {header[position]!r}: {row[position]!r}"
             if _DECIMAL_COMMA.fullmatch(row[position].strip()):
-                raise InputError(f"{wrong} has a decimal comma; " + _converted("decimal=','"))
+                raise InputError(f"{wrong} has a decimal comma; " + _conversion_advice("decimal=','"))
             raise InputError(f"{wrong} is not a number")
         values.extend(read)  # type: ignore[arg-type]
         for column, position in zip(cells, choice.texts, strict=True):

@@ -19,7 +19,14 @@ from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
 from udcp_dsl.expression.rows.given import RowInputs, columns_of
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.containers import BlockedMatrix, by_rows, is_frame, listed, refuse_another_index, some_rows_of
+from udcp_dsl.prediction.containers import (
+    BlockedMatrix,
+    apply_by_rows,
+    is_frame,
+    listed,
+    refuse_another_index,
+    some_rows_of,
+)
 from udcp_dsl.prediction.rows.probability_matrix import (
     Matrix,
     check_class_names,
@@ -53,8 +60,8 @@ class Rows:
     def take(self, part: slice | npt.NDArray[np.integer[Any]]) -> Rows:
         """Some of the rows, by their positions, in that order; a slice copies nothing."""
         rows = some_rows_of(self, part, "labels")
-        if "_looks" in vars(self):
-            vars(rows)["_looks"] = self._looks[part]
+        if "_likeliest_and_true" in vars(self):
+            vars(rows)["_likeliest_and_true"] = self._likeliest_and_true[part]
         return rows
 
     def blocks(self) -> Iterator[Rows]:
@@ -76,18 +83,18 @@ class Rows:
     @property
     def likeliest(self) -> Positions:
         """The label with the highest p; the first of several."""
-        return self._looks[:, 0].astype(np.int64)
+        return self._likeliest_and_true[:, 0].astype(np.int64)
 
     @property
     def highest_probabilities(self) -> npt.NDArray[np.float64]:
         """p of the likeliest labels."""
-        return highest(self.P) if self.y is None else self._looks[:, 1]
+        return highest(self.P) if self.y is None else self._likeliest_and_true[:, 1]
 
     @property
     def true_probabilities(self) -> npt.NDArray[np.float64]:
         """p of the true labels."""
         _ = self.truth
-        return self._looks[:, 2]
+        return self._likeliest_and_true[:, 2]
 
     @property
     def hits(self) -> int:
@@ -95,14 +102,14 @@ class Rows:
         return int((self.likeliest == self.truth).sum())
 
     @cached_property
-    def _looks(self) -> npt.NDArray[np.float64]:
+    def _likeliest_and_true(self) -> npt.NDArray[np.float64]:
         """Three columns, found in one pass: the likeliest label, its p, and p of the true label (NaN without truth)."""
-        return by_rows(self.P, _look, *(() if self.y is None else (self.y,)))
+        return apply_by_rows(self.P, _find_likeliest_and_true, *(() if self.y is None else (self.y,)))
 
 
 def highest(P: Matrix) -> npt.NDArray[np.float64]:
     """The highest probability of each row."""
-    return by_rows(P, _highest)
+    return apply_by_rows(P, _highest)
 
 
 def _highest(P: Matrix) -> npt.NDArray[np.float64]:
@@ -117,7 +124,7 @@ def _highest(P: Matrix) -> npt.NDArray[np.float64]:
     return found
 
 
-def _look(P: Matrix, y: Positions | None = None) -> npt.NDArray[np.float64]:
+def _find_likeliest_and_true(P: Matrix, y: Positions | None = None) -> npt.NDArray[np.float64]:
     rows, likeliest = np.arange(len(P)), P.argmax(axis=1)
     found = np.full((len(P), 3), np.nan, order="F")  # it is read by columns
     found[:, 0], found[:, 1] = likeliest, P[rows, likeliest]

@@ -27,7 +27,7 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import Rule, exact_level
 from udcp_dsl.prediction.containers import some_rows_of, to_array
 from udcp_dsl.prediction.oracle import AnchoredOracle
-from udcp_dsl.prediction.stages.stage import Left, Stage
+from udcp_dsl.prediction.stages.stage import Stage, ThresholdRows
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle, Probabilities
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.stages.setting import Cells, Setting
 
 # The share of the calibration rows that is used for the anchor, and their maximum number.
-SHARE, MOST = Fraction(1, 4), 1000
+SHARE, MAX_ROWS = Fraction(1, 4), 1000
 # With fewer rows, no anchor is better than one found on them.
-_FEWEST = 10
+_MIN_ROWS = 10
 # Relative precision of prices, and the factor between first guesses.
-_NEAR, _APART = 1e-3, 4.0
+_PRICE_PRECISION, _GUESS_FACTOR = 1e-3, 4.0
 # After this many guesses, the level is taken to be out of reach at any price.
-_GUESSES = 40
+_MAX_GUESSES = 40
 # Candidate anchors, as offsets in standard errors of the coverage, and the relative precision of their prices.
-_ERRORS, _NEARBY = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0), 1e-2
+_CANDIDATE_OFFSETS, _CANDIDATE_PRECISION = (-2.0, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0), 1e-2
 # Regret below this share of the cost of the sets is ignored; with fewer rows than this, it cannot be estimated.
-_REGRET, _ENOUGH = 0.02, 250
+_IGNORED_SHARE, _MIN_REGRET_ROWS = 0.02, 250
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Anchors(Stage):
 
     name: ClassVar[str] = "anchor"
     article: ClassVar[str] = "the "
-    most: ClassVar[int | None] = MOST
+    max_rows: ClassVar[int | None] = MAX_ROWS
     by_alpha: ClassVar[bool] = True
 
     @classmethod
@@ -80,14 +80,14 @@ class Anchors(Stage):
         By difficulty, rows are drawn whatever their difficulty, so that the ranks of the remaining rows and of a new
         row are exchangeable.
         """
-        fold = cells.draw(SHARE, MOST, np.random.default_rng(setting.promise.seed))
-        return (fold,) if len(fold) >= _FEWEST else None
+        fold = cells.draw(SHARE, MAX_ROWS, np.random.default_rng(setting.promise.seed))
+        return (fold,) if len(fold) >= _MIN_ROWS else None
 
     @classmethod
-    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Anchors:
+    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: ThresholdRows) -> Anchors:
         (own,) = folds
         groups, left_of, edges = _groups(setting, own, left)
-        found = Tuned(to_array(own.P), own.truth, groups, setting.harms(own), own.weights)
+        found = AnchorRows(to_array(own.P), own.truth, groups, setting.harms(own), own.weights)
         rule, alphas = setting.rule(left.groups), setting.promise.alphas
         oracle = setting.oracle.with_inputs(own.inputs)
         assert isinstance(oracle, AnchoredOracle)
@@ -141,7 +141,7 @@ class Anchors(Stage):
 
 
 def _groups(
-    setting: Setting, own: OracleInput, left: Left
+    setting: Setting, own: OracleInput, left: ThresholdRows
 ) -> tuple[Names | None, Counter[str] | None, tuple[float, ...]]:
     """The group or stretch of each row, the number of rows that are left for the threshold of each, and the edges of
     the stretches. None, None, () if all rows share a threshold."""
@@ -155,15 +155,15 @@ def _groups(
     return stretches(own.difficulty, edges), left_of, edges
 
 
-def own_cells(setting: Setting, own: OracleInput, left: Left) -> list[tuple[Indices, int]]:
+def threshold_cells(setting: Setting, own: OracleInput, left: ThresholdRows) -> list[tuple[Indices, int]]:
     """The positions of the rows that share a threshold, by group or stretch, each with the number of rows on which the
     threshold is set. Groups that are too small are put together."""
     groups, left_of, _ = _groups(setting, own, left)
     if groups is None or left_of is None:
         return [(np.arange(len(own)), left.n)]
     cells = [(np.flatnonzero(groups == name), left_of[str(name)]) for name in np.unique(groups)]
-    rest = [rows for rows, _ in cells if len(rows) < _FEWEST]
-    found = [(rows, many) for rows, many in cells if len(rows) >= _FEWEST]
+    rest = [rows for rows, _ in cells if len(rows) < _MIN_ROWS]
+    found = [(rows, many) for rows, many in cells if len(rows) >= _MIN_ROWS]
     return [*found, (np.concatenate(rest), left.n)] if rest else found
 
 
@@ -201,7 +201,7 @@ def _read(found: object) -> dict[Fraction, float | None]:
 
 
 @dataclass(frozen=True, eq=False)
-class Tuned:
+class AnchorRows:
     """Separate rows for finding anchors: the probabilities as the oracle sees them, the true labels and, if used, the
     group, harm and weight of each row."""
 
@@ -211,22 +211,22 @@ class Tuned:
     harms: Floats | None = None
     weights: Floats | None = None
 
-    def take(self, rows: Indices) -> Tuned:
+    def take(self, rows: Indices) -> AnchorRows:
         return some_rows_of(self, rows)
 
     def anchor(self, oracle: AnchoredOracle, rule: Rule, alpha: Fraction, left: int) -> float | None:
         """The anchor at one alpha, if `left` rows are left for the threshold."""
         weights = np.ones(len(self.y)) if self.weights is None else self.weights
-        worth = weights if self.harms is None else weights * self.harms
+        row_weights = weights if self.harms is None else weights * self.harms
         total = float(weights.sum())
-        level = rule.covered(left, alpha, float(worth.sum()) / total if total > 0 else 0.0)
+        level = rule.covered(left, alpha, float(row_weights.sum()) / total if total > 0 else 0.0)
         plain = self.harms is None and self.weights is None
-        return find_anchor(oracle, self.P, self.y, level, None if plain else worth)
+        return find_anchor(oracle, self.P, self.y, level, None if plain else row_weights)
 
 
 def find_anchors(
     oracle: AnchoredOracle,
-    rows: Tuned,
+    rows: AnchorRows,
     alphas: Sequence[Fraction],
     rule: Rule,
     *,
@@ -244,29 +244,29 @@ def find_anchors(
     if rows.groups is not None and left_of is not None:
         for group, many in left_of.items():
             own = np.flatnonzero(rows.groups == group)
-            if len(own) >= _FEWEST:
+            if len(own) >= _MIN_ROWS:
                 part = rows.take(own)
                 level = (own_alphas or {}).get(group)
                 by_group[group] = {
-                    alpha: part.anchor(_some(oracle, own), rule, level or alpha, many) for alpha in alphas
+                    alpha: part.anchor(_take_rows(oracle, own), rule, level or alpha, many) for alpha in alphas
                 }
     return Anchors(len(rows.y), overall, by_group, edges)
 
 
 def find_anchor(
-    oracle: AnchoredOracle, P: Probabilities, y: Indices, level: float, worth: Floats | None = None
+    oracle: AnchoredOracle, P: Probabilities, y: Indices, level: float, row_weights: Floats | None = None
 ) -> float | None:
     """The highest price, to a thousandth, at which the best sets cover at most a share `level` of the labels y, each
-    weighted by its `worth`; or a price nearby, if its expected regret is clearly less.
+    weighted by its `row_weights`; or a price nearby, if its expected regret is clearly less.
 
     0 if the sets at price 0 already cover more; None if no price is high enough, so that there is no anchor.
     """
-    rows = PricedRows(oracle, P, y, worth)
-    anchor = rows.price(level, _NEAR)
-    return anchor if anchor is None or len(y) < _ENOUGH else rows.least_regret(level, anchor)
+    rows = PricedRows(oracle, P, y, row_weights)
+    anchor = rows.price(level, _PRICE_PRECISION)
+    return anchor if anchor is None or len(y) < _MIN_REGRET_ROWS else rows.least_regret(level, anchor)
 
 
-def _some(oracle: AnchoredOracle, rows: Indices) -> AnchoredOracle:
+def _take_rows(oracle: AnchoredOracle, rows: Indices) -> AnchoredOracle:
     """The oracle for some of its rows."""
     some = oracle.take(rows)
     assert isinstance(some, AnchoredOracle)
@@ -277,19 +277,19 @@ class PricedRows:
     """The best sets of rows at all prices asked for so far. A row with the same set at two prices has it at every price
     between them, and is not solved again."""
 
-    def __init__(self, oracle: AnchoredOracle, P: Probabilities, y: Indices, worth: Floats | None) -> None:
+    def __init__(self, oracle: AnchoredOracle, P: Probabilities, y: Indices, row_weights: Floats | None) -> None:
         self._oracle, self._P, self._y = oracle, P, y
-        self._worth = np.ones(len(y)) if worth is None else worth
+        self._row_weights = np.ones(len(y)) if row_weights is None else row_weights
         self._known: dict[float, NDArray[np.uint8]] = {}  # the sets, eight labels per byte
         self._covers: dict[float, float] = {}
 
     def cover(self, mu: float) -> float:
-        """The share of the labels y, weighted by worth, that the best sets at a price contain."""
+        """The share of the labels y, weighted, that the best sets at a price contain."""
         if mu not in self._covers:
-            masks, total = self._sets(mu), float(self._worth.sum())
+            masks, total = self._sets(mu), float(self._row_weights.sum())
             covered = masks[np.arange(len(self._y)), self._y]
             self._known[mu] = np.packbits(masks, axis=1)
-            self._covers[mu] = float(self._worth[covered].sum()) / total if total > 0 else 1.0
+            self._covers[mu] = float(self._row_weights[covered].sum()) / total if total > 0 else 1.0
         return self._covers[mu]
 
     @property
@@ -300,22 +300,22 @@ class PricedRows:
     def sets(self, mu: float) -> Masks:
         """The best sets of all rows at a price."""
         self.cover(mu)
-        return self._best(mu, np.arange(len(self._P)))
+        return self._best_sets(mu, np.arange(len(self._P)))
 
     def price(self, level: float, near: float, guess: float | None = None) -> float | None:
         """The highest price at which the best sets cover at most the level, to a relative precision `near`; None if
         all prices do. `guess` is a price that may be close."""
         if guess:  # if the result lies between these two prices, the search is narrow at once
-            self.cover(guess * (1 - _NEARBY * 4)), self.cover(guess * (1 + _NEARBY * 4))
+            self.cover(guess * (1 - _CANDIDATE_PRECISION * 4)), self.cover(guess * (1 + _CANDIDATE_PRECISION * 4))
         if self.cover(0.0) > level:
             return 0.0
         beyond = min((mu for mu in self._known if self.cover(mu) > level), default=None)
         below = max(mu for mu in self._known if beyond is None or mu < beyond)
         low, high = self._oracle.loss.facts.interval
-        for _ in range(_GUESSES):
+        for _ in range(_MAX_GUESSES):
             if beyond is not None and below > 0:
                 break
-            mu = beyond / _APART if beyond is not None else below * _APART or max(high - low, 1e-9)
+            mu = beyond / _GUESS_FACTOR if beyond is not None else below * _GUESS_FACTOR or max(high - low, 1e-9)
             if self.cover(mu) > level:
                 beyond = mu
             else:
@@ -332,20 +332,28 @@ class PricedRows:
 
     def least_regret(self, level: float, anchor: float) -> float:
         """The anchor within two standard errors that has the least expected regret."""
-        total = float(self._worth.sum())
-        error = math.sqrt(level * (1 - level) * float((self._worth**2).sum())) / total if total > 0 else 0.0
+        total = float(self._row_weights.sum())
+        error = math.sqrt(level * (1 - level) * float((self._row_weights**2).sum())) / total if total > 0 else 0.0
         prices = {0.0: anchor}
-        for off in sorted(_ERRORS, key=abs, reverse=True):  # farthest first: if they do not matter, none does
-            if off and level + off * error < 1 and (mu := self.price(level + off * error, _NEARBY)) is not None:
+        for off in sorted(
+            _CANDIDATE_OFFSETS, key=abs, reverse=True
+        ):  # farthest first: if they do not matter, none does
+            if (
+                off
+                and level + off * error < 1
+                and (mu := self.price(level + off * error, _CANDIDATE_PRECISION)) is not None
+            ):
                 prices[off] = mu
-            if off == _ERRORS[-1] and max(self._regret(anchor, mu) for mu in prices.values()) <= self._bearable(anchor):
+            if off == _CANDIDATE_OFFSETS[-1] and max(
+                self._regret(anchor, mu) for mu in prices.values()
+            ) <= self._ignored_regret(anchor):
                 return anchor
         likely = {off: math.exp(-(off**2) / 2) for off in prices}
         regrets = {
             off: sum(likely[other] * self._regret(mu, prices[other]) for other in prices) / sum(likely.values())
             for off, mu in prices.items()
         }
-        if regrets[0.0] <= self._bearable(anchor):
+        if regrets[0.0] <= self._ignored_regret(anchor):
             return anchor
         return prices[min(prices, key=lambda off: (regrets[off], abs(off)))]
 
@@ -355,20 +363,20 @@ class PricedRows:
         rows = np.flatnonzero(((start & ~end) if anchor < mu else (end & ~start)).any(axis=1))
         if not len(rows):
             return 0.0
-        first, best = self._best(anchor, rows), self._best(mu, rows)
+        first, best = self._best_sets(anchor, rows), self._best_sets(mu, rows)
         near = first | best if anchor < mu else first & best
         mass = (self._P[rows] * (near.astype(np.int8) - best.astype(np.int8))).sum(axis=1)
-        oracle = _some(self._oracle, rows)
+        oracle = _take_rows(self._oracle, rows)
         lost = oracle.costs(near) - oracle.costs(best) - mu * mass
         return max(0.0, float(lost.sum())) / len(self._P)
 
-    def _bearable(self, anchor: float) -> float:
+    def _ignored_regret(self, anchor: float) -> float:
         """The regret to ignore: a small share of what sets at the anchor cost more than those at price 0."""
         every = np.arange(len(self._P))
-        costs = [float(self._oracle.costs(self._best(mu, every)).mean()) for mu in (anchor, 0.0)]
-        return _REGRET * (costs[0] - costs[1])
+        costs = [float(self._oracle.costs(self._best_sets(mu, every)).mean()) for mu in (anchor, 0.0)]
+        return _IGNORED_SHARE * (costs[0] - costs[1])
 
-    def _best(self, mu: float, rows: Indices) -> Masks:
+    def _best_sets(self, mu: float, rows: Indices) -> Masks:
         """The best sets of some rows at a price that was already asked for."""
         return np.unpackbits(self._known[mu][rows], axis=1, count=self._P.shape[1]).view(np.bool_)
 
@@ -379,8 +387,8 @@ class PricedRows:
         beyond = min((price for price in self._known if price > mu), default=None)
         if below is not None and beyond is not None:
             open_rows = (self._known[below] != self._known[beyond]).any(axis=1)
-            masks[~open_rows] = self._best(below, np.flatnonzero(~open_rows))
+            masks[~open_rows] = self._best_sets(below, np.flatnonzero(~open_rows))
         asked = np.flatnonzero(open_rows)
         prices: Floats = np.full(len(asked), mu)
-        masks[asked] = _some(self._oracle, asked).best(self._P[asked], prices)
+        masks[asked] = _take_rows(self._oracle, asked).best(self._P[asked], prices)
         return masks

@@ -22,9 +22,9 @@ from udcp_dsl.prediction.stages.lambda_tuning import Lambda, true_scores
 from udcp_dsl.prediction.stages.multipliers import Multipliers
 from udcp_dsl.prediction.stages.new_mix import NewMix
 from udcp_dsl.prediction.stages.oracle_input import OracleInput, prepare
-from udcp_dsl.prediction.stages.repair import ENOUGH, RepairStage
+from udcp_dsl.prediction.stages.repair import MIN_ROWS_IN_ALL, RepairStage
 from udcp_dsl.prediction.stages.setting import Cells, Setting
-from udcp_dsl.prediction.stages.stage import Left, Stage
+from udcp_dsl.prediction.stages.stage import Stage, ThresholdRows
 from udcp_dsl.prediction.stages.temperature import Temperature
 from udcp_dsl.prediction.stages.thresholds import Draws, Thresholds
 from udcp_dsl.prediction.stages.worth_of_miss import WorthOfMiss
@@ -98,15 +98,15 @@ class Chain:
             return str(old)
         if self.setting.promise.repair is None:
             return "p used as it is: no repair was requested"
-        return f"p left as it is: a repair needs {ENOUGH} calibration rows"
+        return f"p left as it is: a repair needs {MIN_ROWS_IN_ALL} calibration rows"
 
     def guarantee(self, alpha: Fraction) -> str:
         """The guarantee at one alpha and its condition, as a clause."""
-        told, mix, worth = self.setting.promise.guarantee(alpha), self.find(NewMix), self.find(WorthOfMiss)
+        text, mix, worth = self.setting.promise.guarantee(alpha), self.find(NewMix), self.find(WorthOfMiss)
         if worth is not None and worth.by_group:
             own = ", ".join(f"{float(1 - x.alpha):.10g} in {group!r}" for group, x in worth.by_group.items())
-            told = f"{told}: {own}"
-        return told if mix is None else f"{told}, {mix.condition}"
+            text = f"{text}: {own}"
+        return text if mix is None else f"{text}, {mix.condition}"
 
     def prepare(self, rows: Rows) -> OracleInput:
         """The rows as the oracle sees them, with their cells."""
@@ -171,7 +171,7 @@ def deal(setting: Setting, rows: Rows, stages: Sequence[type[Stage]]) -> tuple[D
 def fit_repairs(setting: Setting, dealt: Dealt, rows: Rows, left: Indices) -> tuple[Stage, ...]:
     """Fit the stages that change p, each on its rows as changed by the stages before it."""
     by_group = setting.promise.by_group and rows.groups is not None
-    remaining = Left(len(left), rows.groups[left] if by_group and rows.groups is not None else None, len(rows))
+    remaining = ThresholdRows(len(left), rows.groups[left] if by_group and rows.groups is not None else None, len(rows))
     fitted: tuple[Stage, ...] = ()
     for stage, folds in dealt:
         given = [prepare(setting, fitted, rows.take(fold), weigh=False) for fold in folds]
@@ -197,13 +197,13 @@ def _fit_tuned(
 ) -> tuple[Chain, OracleInput, list[FloatArray]]:
     """The chain of `fit_tuned`, the threshold rows with their cells, and the scores of their true labels: one array for
     all alphas, or one per alpha."""
-    left, stages = Left(len(threshold_rows), threshold_rows.groups), list(repairs)
+    left, stages = ThresholdRows(len(threshold_rows), threshold_rows.groups), list(repairs)
     for stage, folds in tuned:
         stages.append(stage.fit(setting, [placed(setting, stages, fold) for fold in folds], left))
         candidates = None if stage is Lambda else setting.candidates
         setting = replace(stages[-1].promised(setting), oracle=stages[-1].settled(setting), candidates=candidates)
         threshold_rows = stages[-1].placed(setting, threshold_rows)
-        left = Left(len(threshold_rows), threshold_rows.groups)
+        left = ThresholdRows(len(threshold_rows), threshold_rows.groups)
     by_alpha, nonempty = any(stage.by_alpha for stage in stages), setting.promise.nonempty
     scores = [
         true_scores(oracle_at(setting.oracle, stages, threshold_rows, alpha), threshold_rows, nonempty=nonempty)

@@ -26,10 +26,10 @@ from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.expression.decisions import HANDED_OVER, KEPT, Decided, best_actions
 from udcp_dsl.prediction.calibrate import CalibrationWarning
 from udcp_dsl.prediction.calibrate.cells import asked
-from udcp_dsl.prediction.containers import by_rows, to_array
+from udcp_dsl.prediction.containers import apply_by_rows, to_array
 from udcp_dsl.prediction.oracle import AnchoredOracle
 from udcp_dsl.prediction.stages.anchors import PricedRows
-from udcp_dsl.prediction.stages.stage import Left, Stage
+from udcp_dsl.prediction.stages.stage import Stage, ThresholdRows
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.stages.oracle_input import OracleInput
     from udcp_dsl.prediction.stages.setting import Cells, Setting
 
-SHARE, MOST, FEWEST = Fraction(1, 4), 1000, 20
+SHARE, MAX_ROWS, MIN_ROWS = Fraction(1, 4), 1000, 20
 # Relative precision of prices, the factor between first guesses, and their numbers below and above the range of costs.
-_NEAR, _APART, _BELOW, _ABOVE = 1e-3, 4.0, 8, 10
+_PRICE_PRECISION, _GUESS_FACTOR, _GUESSES_BELOW, _GUESSES_ABOVE = 1e-3, 4.0, 8, 10
 # A decision has its own threshold if at least this many times the rows that a threshold needs are expected.
-_SPARE = 2
+_SPARE_FACTOR = 2
 _STREAM = 8  # the random stream for the folds, different for each stage
 
 
@@ -60,7 +60,7 @@ class Decision(Stage):
 
     name: ClassVar[str] = "decision"
     article: ClassVar[str] = "the "
-    most: ClassVar[int | None] = MOST
+    max_rows: ClassVar[int | None] = MAX_ROWS
 
     @classmethod
     def takes_part(cls, setting: Setting) -> bool:
@@ -68,16 +68,16 @@ class Decision(Stage):
 
     @classmethod
     def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
-        fold = cells.draw(SHARE, MOST, np.random.default_rng([setting.promise.seed, _STREAM]))
-        if len(fold) < FEWEST:
+        fold = cells.draw(SHARE, MAX_ROWS, np.random.default_rng([setting.promise.seed, _STREAM]))
+        if len(fold) < MIN_ROWS:
             raise InputError(
                 f"{setting.promise.asked} finds its price on a quarter of the rows, and a quarter of "
-                f"{len(cells)} is too few: give {int(FEWEST / SHARE)} rows or more"
+                f"{len(cells)} is too few: give {int(MIN_ROWS / SHARE)} rows or more"
             )
         return (fold,)
 
     @classmethod
-    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Decision:
+    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: ThresholdRows) -> Decision:
         (own,) = folds
         loss, alpha = setting.oracle.loss.of_spec, setting.promise.alphas[0]
         check_decides(loss)
@@ -85,14 +85,14 @@ class Decision(Stage):
         assert isinstance(oracle, AnchoredOracle)
         best = PricedRows(oracle, to_array(own.P), own.truth, own.weights)
         if loss.ceiling is None:
-            found = best.price(setting.rule(None).covered(left.n, alpha), _NEAR)
+            found = best.price(setting.rule(None).covered(left.n, alpha), _PRICE_PRECISION)
             price = best.highest if found is None else found
         else:
-            price = _Kept(oracle, best, own, loss.ceiling).least_price(float(1 - alpha))
+            price = _KeptRows(oracle, best, own, loss.ceiling).least_price(float(1 - alpha))
         names = _decided(oracle, best.sets(price)).names(loss.actions).tolist()
         counts = dict(Counter(names).most_common())
         needed = setting.promise.rule(len(counts), None).needed(alpha)
-        parts = merged(_all_known(loss, counts), _SPARE * needed * len(own) / max(1, left.n))
+        parts = merged(_all_known(loss, counts), _SPARE_FACTOR * needed * len(own) / max(1, left.n))
         _warn_of_merged(parts, counts)
         return cls(len(own), price, counts, parts)
 
@@ -113,7 +113,7 @@ class Decision(Stage):
         loss = setting.oracle.loss.of_spec
         oracle = setting.decider.with_inputs(given.inputs)
         assert isinstance(oracle, AnchoredOracle)
-        codes = by_rows(given.P, partial(_codes, oracle, self.price), *oracle.own_columns)
+        codes = apply_by_rows(given.P, partial(_decision_codes, oracle, self.price), *oracle.own_columns)
         decided = _from_codes(loss, codes)
         rest = min(set(self.parts.values()), key=lambda part: (self._rows_of(part), part))
         found = [self.parts.get(name, rest) for name in decided.names(loss.actions).tolist()]
@@ -122,7 +122,7 @@ class Decision(Stage):
     def _rows_of(self, part: str) -> int:
         return sum(self.counts.get(name, 0) for name, own in self.parts.items() if own == part)
 
-    def told(self, unit: str) -> str:
+    def sentence(self, unit: str) -> str:
         """The price and the share of each decision, in one sentence; `unit` follows the price."""
         shares = ", ".join(f"{name} {count / self.n:.0%}" for name, count in self.counts.items())
         joined = [part for part in self.names if part not in self.parts]
@@ -200,7 +200,7 @@ def _decided(oracle: AnchoredOracle, masks: Masks) -> Decided:
     return Decided(handed, {name: best_actions(actions, masks)[0] for name, actions in loss.actions.items()})
 
 
-def _codes(oracle: AnchoredOracle, price: float, P: Probabilities, *own: Floats) -> Indices:
+def _decision_codes(oracle: AnchoredOracle, price: float, P: Probabilities, *own: Floats) -> Indices:
     """The decisions as numbers, (n, 1 + tables of actions): whether each row is handed over, and its actions."""
     of_rows = oracle.of_rows(*own)
     assert isinstance(of_rows, AnchoredOracle)
@@ -215,7 +215,7 @@ def _from_codes(loss: Loss, codes: Indices) -> Decided:
 
 
 @dataclass(frozen=True, eq=False)
-class _Kept:
+class _KeptRows:
     """The rows that are kept at a price, and how often they are covered."""
 
     oracle: AnchoredOracle
@@ -236,7 +236,7 @@ class _Kept:
         rows are handed over."""
         low, _ = self.oracle.loss.of_spec.facts.interval
         unit = max(self.ceiling - low, 1e-9)
-        prices = [unit * _APART**power for power in range(-_BELOW, _ABOVE + 1)]
+        prices = [unit * _GUESS_FACTOR**power for power in range(-_GUESSES_BELOW, _GUESSES_ABOVE + 1)]
         self.best.cover(prices[-1])  # rows with equal sets at both ends are not solved again
         below = None
         for price in prices:
@@ -245,7 +245,7 @@ class _Kept:
             below = price
         else:
             return prices[-1]
-        while below is not None and price > below * (1 + _NEAR):
+        while below is not None and price > below * (1 + _PRICE_PRECISION):
             middle = math.sqrt(below * price)
             if self.covers(middle, level):
                 price = middle

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from udcp_dsl.prediction.containers import BlockedMatrix
-from udcp_dsl.prediction.empty_sets import told
+from udcp_dsl.prediction.empty_sets import share_text
 from udcp_dsl.prediction.least_covered import LeastCovered
 from udcp_dsl.prediction.limits.measured import LimitMeasure, LimitPoints, limit_lines, measure_limits
 from udcp_dsl.prediction.oracle import SolvingOracle
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from udcp_dsl.showing import Line
 
 ROWS = "on the calibration rows"
-_LOOKED_AT = 1 << 22  # the maximum number of entries (rows times labels) of the sets that are computed
-_LIMITED = 2000  # the maximum number of rows that limits are measured on
+_MAX_CELLS = 1 << 22  # the maximum number of entries (rows times labels) of the sets that are computed
+_MAX_LIMIT_ROWS = 2000  # the maximum number of rows that limits are measured on
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class InSample:
     @property
     def lines(self) -> tuple[Line, ...]:
         """The results in words."""
-        empty = () if not self.empty else (f"empty sets {ROWS}: {told(self.empty)}",)
+        empty = () if not self.empty else (f"empty sets {ROWS}: {share_text(self.empty)}",)
         limits = limit_lines(self.limits, self.least_covered.overall.coverage, self.unit)
         about = (*empty, *(f"limit {line}" for line in limits))
         return (*self.least_covered.lines(), *about)
@@ -74,7 +74,7 @@ def in_sample(
         covered = own <= _own_threshold(chain.thresholds.tau(given, alpha), given)
         least = LeastCovered.of_rows(alpha, labels, given.truth, covered, top, setting.promise, ROWS)
         limits = _limits(chain, given, alpha)
-        empty = _empty(chain, given, np.flatnonzero(~covered), alpha)
+        empty = _empty_share(chain, given, np.flatnonzero(~covered), alpha)
         found[alpha] = InSample(least, empty, limits, setting.oracle.loss.unit)
     return found
 
@@ -91,21 +91,21 @@ def _limits(chain: Chain, given: OracleInput, alpha: Fraction) -> tuple[LimitMea
     limits = chain.setting.oracle.loss.limits
     if not limits or isinstance(given.P, BlockedMatrix) or isinstance(chain.setting.oracle, SolvingOracle):
         return ()
-    some = given.take(slice(0, max(1, min(_LIMITED, _LOOKED_AT // given.P.shape[1]))))
+    some = given.take(slice(0, max(1, min(_MAX_LIMIT_ROWS, _MAX_CELLS // given.P.shape[1]))))
     sets, stage = chain.sets(some, alpha), chain.find(Multipliers)
     covered = sets[np.arange(len(sets)), some.truth]
     points = LimitPoints.of(limits, sets, some.truth, some.inputs)
     return measure_limits(limits, points, covered, None if stage is None else stage.found[alpha].multipliers)
 
 
-def _empty(chain: Chain, given: OracleInput, missed: Any, alpha: Fraction) -> float | None:
+def _empty_share(chain: Chain, given: OracleInput, missed: Any, alpha: Fraction) -> float | None:
     """The share of empty sets. An empty set misses its truth, so only the sets of missed rows are computed, and only
     for a sample if there are many."""
     if chain.setting.promise.nonempty or not len(missed):
         return 0.0
     if isinstance(given.P, BlockedMatrix) or isinstance(chain.setting.oracle, SolvingOracle):
         return None
-    many = min(len(missed), max(1, _LOOKED_AT // given.P.shape[1]))
-    looked_at = missed[np.linspace(0, len(missed) - 1, many).astype(np.intp)]
-    sets = chain.sets(given.take(looked_at), alpha)
+    many = min(len(missed), max(1, _MAX_CELLS // given.P.shape[1]))
+    sampled = missed[np.linspace(0, len(missed) - 1, many).astype(np.intp)]
+    sets = chain.sets(given.take(sampled), alpha)
     return float((~sets.any(axis=1)).mean()) * len(missed) / len(given)

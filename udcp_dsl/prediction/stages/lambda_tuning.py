@@ -11,9 +11,9 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError, keeping_warnings
 from udcp_dsl.prediction.calibrate import CalibrationWarning, Tuning, make_cell, three_folds, tune
-from udcp_dsl.prediction.containers import by_rows
+from udcp_dsl.prediction.containers import apply_by_rows
 from udcp_dsl.prediction.promises.option import as_whole_number
-from udcp_dsl.prediction.stages.stage import Left, Stage
+from udcp_dsl.prediction.stages.stage import Stage, ThresholdRows
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray
@@ -44,7 +44,7 @@ class Lambda(Stage):
         return halves
 
     @classmethod
-    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Lambda:
+    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: ThresholdRows) -> Lambda:
         first, second = folds
         candidates, nonempty = setting.candidates or {}, setting.promise.nonempty
         rule, harms = setting.rule(left.groups), setting.harms(first)
@@ -55,7 +55,7 @@ class Lambda(Stage):
 
         def mean_cost(lam: float, tau: float) -> float:
             oracle = candidates[lam].with_inputs(second.inputs)
-            return float(by_rows(second.P, partial(_costs, oracle, tau, nonempty), *oracle.own_columns).mean())
+            return float(apply_by_rows(second.P, partial(_costs, oracle, tau, nonempty), *oracle.own_columns).mean())
 
         with keeping_warnings(CalibrationWarning):  # issued before fitting
             lo, hi = setting.oracle.loss.facts.interval

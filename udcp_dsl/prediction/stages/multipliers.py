@@ -25,10 +25,10 @@ from udcp_dsl.prediction.limits.bounds import upper_bound
 from udcp_dsl.prediction.limits.dual import Dual, find_multipliers
 from udcp_dsl.prediction.limits.effect import LimitEffect, LimitEffects
 from udcp_dsl.prediction.oracle import AnchoredOracle
-from udcp_dsl.prediction.stages.anchors import Anchors, PricedRows, own_cells
+from udcp_dsl.prediction.stages.anchors import Anchors, PricedRows, threshold_cells
 from udcp_dsl.prediction.stages.lambda_tuning import true_scores
 from udcp_dsl.prediction.stages.setting import Setting
-from udcp_dsl.prediction.stages.stage import Left, Stage
+from udcp_dsl.prediction.stages.stage import Stage, ThresholdRows
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 
 # The share of the rows for tuning, and their maximum number; the limit is met up to the sampling error of these rows
 # and of those for thresholds.
-SHARE, MOST = Fraction(1, 3), 4000
+SHARE, MAX_ROWS = Fraction(1, 3), 4000
 # The share of the remaining rows for upper bounds, and their maximum number.
-BOUND_SHARE, BOUND_MOST = Fraction(1, 4), 1000
+BOUND_SHARE, MAX_BOUND_ROWS = Fraction(1, 4), 1000
 # The minimum number of tuning rows.
-_FEWEST = 10
+_MIN_ROWS = 10
 _STREAM = 33  # the random stream for the folds, different for each stage
 # A mean counts as at its limit if it is below by at most this many standard errors.
-_ERRORS = 0.05
+_LIMIT_TOLERANCE = 0.05
 # Relative precision of the prices of the best sets.
-_NEAR = 1e-3
+_PRICE_PRECISION = 1e-3
 
 
 class LimitError(InputError):
@@ -82,7 +82,7 @@ class Multipliers(Stage):
 
     name: ClassVar[str] = "multipliers"
     article: ClassVar[str] = "the "
-    most: ClassVar[int | None] = MOST
+    max_rows: ClassVar[int | None] = MAX_ROWS
     by_alpha: ClassVar[bool] = True
 
     @classmethod
@@ -93,8 +93,8 @@ class Multipliers(Stage):
     def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
         """A third of the rows of each cell; with `confidence`, also a quarter of the others for upper bounds."""
         rng = np.random.default_rng([setting.promise.seed, _STREAM])
-        fold = cells.draw(SHARE, MOST, rng)
-        if len(fold) < _FEWEST:
+        fold = cells.draw(SHARE, MAX_ROWS, rng)
+        if len(fold) < _MIN_ROWS:
             names = ", ".join(repr(limit.name) for limit in setting.oracle.loss.limits)
             raise LimitError(
                 f"the multipliers of limits ({names}) are found on a third of the rows, and {len(fold)} of "
@@ -103,10 +103,10 @@ class Multipliers(Stage):
         if setting.promise.confidence is None:
             return (fold,)
         rest = np.delete(np.arange(len(cells)), fold)
-        return fold, rest[replace(cells, codes=cells.codes[rest]).draw(BOUND_SHARE, BOUND_MOST, rng)]
+        return fold, rest[replace(cells, codes=cells.codes[rest]).draw(BOUND_SHARE, MAX_BOUND_ROWS, rng)]
 
     @classmethod
-    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Multipliers:
+    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: ThresholdRows) -> Multipliers:
         own, anchors = folds[0], list[Anchors]()
         found = dict[Fraction, LimitEffects]()
         for alpha in setting.promise.alphas:
@@ -160,14 +160,15 @@ class Multipliers(Stage):
 class TuningRows:
     """Rows to find multipliers on, at one alpha; `sets` gives the sets that cover these rows for any multipliers."""
 
-    def __init__(self, setting: Setting, own: OracleInput, left: Left, alpha: Fraction) -> None:
+    def __init__(self, setting: Setting, own: OracleInput, left: ThresholdRows, alpha: Fraction) -> None:
         self._setting, self._own, self._alpha = setting, replace(own, P=to_array(own.P)), alpha
         self._limits, n = setting.oracle.loss.limits, len(own)
         self._weights = np.ones(n) if own.weights is None else own.weights / own.weights.mean()
         harms = setting.harms(own)
-        self._worth = self._weights if harms is None else self._weights * harms
+        self._row_weights = self._weights if harms is None else self._weights * harms
         self._cells = [
-            (rows, self._level(rows, many, setting.rule(left.groups))) for rows, many in own_cells(setting, own, left)
+            (rows, self._level(rows, many, setting.rule(left.groups)))
+            for rows, many in threshold_cells(setting, own, left)
         ]
         self._prices: dict[int, float] = {}  # the last price found for each cell
 
@@ -175,7 +176,7 @@ class TuningRows:
         """The share of the worth of `rows` to cover, so that coverage is as expected of the final threshold, which is
         set on `left` rows."""
         total, many = float(self._weights[rows].sum()), len(rows)
-        mean = float(self._worth[rows].sum()) / total if total > 0 else 0.0
+        mean = float(self._row_weights[rows].sum()) / total if total > 0 else 0.0
         covered = rule.covered(left, self._alpha, mean)
         return covered * left / (left + 1) * (many + 1) / many if covered <= 1 else math.inf
 
@@ -190,7 +191,7 @@ class TuningRows:
         oracle = self.setting_at(multipliers).oracle.with_inputs(self._own.inputs)
         assert isinstance(oracle, AnchoredOracle)
         P, nonempty = self._own.P, self._setting.promise.nonempty
-        masks = self._best(oracle) if self._setting.oracle.wants_anchor else self._at_threshold(oracle)
+        masks = self._best_sets(oracle) if self._setting.oracle.wants_anchor else self._at_threshold(oracle)
         if nonempty:
             masks[np.arange(len(masks)), oracle.first(P)] = True
         return masks
@@ -200,18 +201,18 @@ class TuningRows:
         tau = np.empty((len(scores), 1))
         for rows, level in self._cells:
             order = np.argsort(scores[rows], kind="stable")
-            covered = np.cumsum(self._worth[rows][order])
+            covered = np.cumsum(self._row_weights[rows][order])
             at = int(np.argmin(np.abs(covered - level * covered[-1]))) if level < math.inf else -1
             tau[rows] = scores[rows][order][at] if at >= 0 else np.inf
         return oracle.sets(self._own.P, tau)
 
-    def _best(self, oracle: AnchoredOracle) -> Masks:
+    def _best_sets(self, oracle: AnchoredOracle) -> Masks:
         masks = np.ones(self._own.P.shape, dtype=bool)
         for number, (rows, level) in enumerate(self._cells):
             some = oracle.take(rows)
             assert isinstance(some, AnchoredOracle)
-            priced = PricedRows(some, self._own.P[rows], self._own.truth[rows], self._worth[rows])
-            price = priced.price(level, _NEAR, self._prices.get(number)) if level < math.inf else None
+            priced = PricedRows(some, self._own.P[rows], self._own.truth[rows], self._row_weights[rows])
+            price = priced.price(level, _PRICE_PRECISION, self._prices.get(number)) if level < math.inf else None
             if price is not None:
                 self._prices[number] = price
                 masks[rows] = priced.sets(price)
@@ -227,7 +228,7 @@ class TuningRows:
         masks = self.sets(zero)
         values, at_most = self.values(masks), np.array([limit.at_most for limit in self._limits])
         first = self._mean(values)
-        near = np.maximum(_ERRORS * self._error(values), 1e-9 * np.maximum(1.0, np.abs(at_most)))
+        near = np.maximum(_LIMIT_TOLERANCE * self._error(values), 1e-9 * np.maximum(1.0, np.abs(at_most)))
         cost = self._mean(self._costs(masks)[:, None])[0]
         scale = np.array([abs(cost / mean) if cost and mean else 1.0 for mean in first.tolist()])
 
@@ -268,10 +269,10 @@ class TuningRows:
     def _refuse(self, found: Dual) -> None:
         """Raise an error with the limits that cannot be reached, and the least mean of each."""
         level = show_level(self._alpha)
-        told = []
+        reasons = []
         for j in found.unreachable:
             limit, least = self._limits[j], found.least[j]
-            told.append(
+            reasons.append(
                 f"limit {limit.name!r} ({limit.text} <= {limit.at_most:g}) cannot be reached at alpha {level}: "
                 f"the least that {limit.text} can be on average there is {least:.3g}"
             )
@@ -280,7 +281,7 @@ class TuningRows:
         # With `miss`, alpha was found without the limits.
         alpha = "alpha" if self._setting.promise.miss is None else "give a smaller miss"
         raise LimitError(
-            f"{'; '.join(told)}{together} (on {len(self._own):,} tuning rows); raise the limit or {alpha}. "
+            f"{'; '.join(reasons)}{together} (on {len(self._own):,} tuning rows); raise the limit or {alpha}. "
             "Nothing was calibrated"
         )
 

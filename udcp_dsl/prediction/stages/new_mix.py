@@ -44,8 +44,8 @@ class NewMix(GivenStage):
     @property
     def condition(self) -> str:
         """The condition under which the guarantee holds, as the end of a clause."""
-        told = "as far as the estimated ratios are right" if self.shift.n_rows else "if the given ratios are right"
-        return f"for the new mix of labels, and only {told}"
+        condition = "as far as the estimated ratios are right" if self.shift.n_rows else "if the given ratios are right"
+        return f"for the new mix of labels, and only {condition}"
 
     def as_dict(self) -> dict[str, Any]:
         return {"old": self.shift.old.tolist(), "new": self.shift.new.tolist(), "rows": self.shift.n_rows}

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from udcp_dsl.diagnostics import InputError, OracleError, keeping_warnings, warn
 from udcp_dsl.expression.rows.given import RowInputs
-from udcp_dsl.per_row import OneByOne, PerRow, Split
+from udcp_dsl.per_row import NotVectorised, PerRow, Split
 from udcp_dsl.prediction.oracle import (
     AnchoredOracle,
     Floats,
@@ -39,14 +39,15 @@ if TYPE_CHECKING:
 
 # Maximum numbers of cached oracles: for single rows (a search for an anchor asks the same rows twenty times), and for
 # batches of rows.
-_KEPT, _BATCHES = 2048, 32
-# A batch has _CELLS entries (a megabyte, which stays in the cache), its rows counted as having at least _LABELS labels.
-# If _ALIKE rows or more have the same inputs, on average, rows are scored one by one, and those with the same inputs
-# share an oracle. So are fewer than _FEW rows of one structure, and those left after _TRIES + rows / _FEW attempts.
-_CELLS, _LABELS, _ALIKE, _FEW, _TRIES = 1 << 17, 1 << 7, 8, 8, 16
-# `Parts`: the rows of a batch by structure, with their oracle; None for rows that are scored one by one.
+_MAX_CACHED_ROWS, _MAX_CACHED_BATCHES = 2048, 32
+# A batch has _BATCH_CELLS entries (a megabyte, which stays in the cache), its rows counted as having at least
+# _MIN_LABELS labels. If _MIN_EQUAL_ROWS rows or more have the same inputs, on average, rows are scored one by one, and
+# those with the same inputs share an oracle. So are fewer than _MIN_STRUCTURE_ROWS rows of one structure, and those
+# left after _MAX_TRIES + rows / _MIN_STRUCTURE_ROWS attempts.
+_BATCH_CELLS, _MIN_LABELS, _MIN_EQUAL_ROWS, _MIN_STRUCTURE_ROWS, _MAX_TRIES = 1 << 17, 1 << 7, 8, 8, 16
+# `OracleGroups`: the rows of a batch by structure, with their oracle; None for rows that are scored one by one.
 Rows: TypeAlias = "Indices | slice"
-Parts: TypeAlias = "list[tuple[Indices, Oracle | None]]"
+OracleGroups: TypeAlias = "list[tuple[Indices, Oracle | None]]"
 
 
 S = TypeVar("S", bound=np.generic)
@@ -66,8 +67,8 @@ class OracleByRow(Oracle):
         self.priced = model.priced
         self._make, self._model = make, model
         self._inputs: RowInputs | None = None
-        self._kept: OrderedDict[bytes, Oracle] = OrderedDict()
-        self._batches: list[tuple[RowInputs, Parts]] = []
+        self._row_cache: OrderedDict[bytes, Oracle] = OrderedDict()
+        self._batch_cache: list[tuple[RowInputs, OracleGroups]] = []
         self._unproved: dict[int, int | None] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -116,30 +117,30 @@ class OracleByRow(Oracle):
         return self._copy(_inputs=inputs, anchors=own[many] if len(own) > many else None)
 
     def _scores(self, P: Probabilities) -> Floats:
-        return self._answers(np.empty(P.shape), lambda oracle, rows: oracle.scores(P[rows]))
+        return self._apply(np.empty(P.shape), lambda oracle, rows: oracle.scores(P[rows]))
 
     def _score_of(self, P: Probabilities, y: Indices) -> Floats:
-        return self._answers(np.empty(len(P)), lambda oracle, rows: oracle.score_of(P[rows], y[rows]))
+        return self._apply(np.empty(len(P)), lambda oracle, rows: oracle.score_of(P[rows], y[rows]))
 
     def _sets(self, P: Probabilities, tau: Floats) -> Masks:
         by_row = tau.shape[1] == 1
         out = np.empty(P.shape, dtype=np.bool_)
-        return self._answers(out, lambda oracle, rows: oracle.sets(P[rows], tau[rows] if by_row else tau))
+        return self._apply(out, lambda oracle, rows: oracle.sets(P[rows], tau[rows] if by_row else tau))
 
     def _first(self, P: Probabilities) -> Indices:
-        return self._answers(np.empty(len(P), dtype=np.int64), lambda oracle, rows: oracle.first(P[rows]))
+        return self._apply(np.empty(len(P), dtype=np.int64), lambda oracle, rows: oracle.first(P[rows]))
 
-    def _answers(self, out: NDArray[S], ask: Callable[[Oracle, Rows], NDArray[S]]) -> NDArray[S]:
+    def _apply(self, out: NDArray[S], function: Callable[[Oracle, Rows], NDArray[S]]) -> NDArray[S]:
         """Fill `out` with the answers of the rows' oracles; if the rows of a shared oracle turn out to differ in
         structure, they are asked one by one."""
         for rows, oracle in self._oracles(len(out)):
             try:
-                out[rows] = ask(oracle, rows)
-            except (Split, OneByOne):
+                out[rows] = function(oracle, rows)
+            except (Split, NotVectorised):
                 if not oracle.loss.of_rows:
                     raise
                 for some, one in self._one_by_one(np.arange(len(out))[rows]):
-                    out[some] = ask(self._anchored(one, some), some)
+                    out[some] = function(self._anchored(one, some), some)
         return out
 
     def _oracles(self, n: int) -> Iterator[tuple[Rows, Oracle]]:
@@ -149,7 +150,7 @@ class OracleByRow(Oracle):
             raise InputError(f"inputs of {self.inputs.n} rows for {n} rows of probabilities")
         open_rows: int | None = 0
         with keeping_warnings():
-            for rows, oracle in self._made():
+            for rows, oracle in self._oracle_groups():
                 yield rows, self._anchored(oracle, rows)
                 found = oracle.unproved
                 open_rows = None if open_rows is None or found is None else open_rows + found
@@ -165,13 +166,13 @@ class OracleByRow(Oracle):
         assert isinstance(oracle, AnchoredOracle)
         return oracle.anchored(self.anchors[rows])
 
-    def _made(self) -> Iterator[tuple[Rows, Oracle]]:
+    def _oracle_groups(self) -> Iterator[tuple[Rows, Oracle]]:
         """One oracle per structure, made with the numbers of all its rows, if this kind of oracle supports that; else
         oracles for single rows."""
         if not self._model.takes_rows:
             yield from self._one_by_one(np.arange(self.inputs.n))
             return
-        step, n = max(1, _CELLS // max(self.loss.K, _LABELS)), self.inputs.n
+        step, n = max(1, _BATCH_CELLS // max(self.loss.K, _MIN_LABELS)), self.inputs.n
         for start in range(0, n, step):
             block = slice(start, min(start + step, n))
             inputs = self.inputs if step >= n else self.inputs[block].copy()
@@ -181,25 +182,25 @@ class OracleByRow(Oracle):
                 else:
                     yield block if len(some) == inputs.n else start + some, oracle
 
-    def _together(self, inputs: RowInputs) -> Parts:
+    def _together(self, inputs: RowInputs) -> OracleGroups:
         """The rows of a batch by structure, with their oracles, which are cached by the batch's inputs."""
-        for known, parts in tuple(self._batches):  # a copy, since other threads may change the list
+        for known, parts in tuple(self._batch_cache):  # a copy, since other threads may change the list
             if known.same(inputs):
                 return parts
         parts = self._by_structure(inputs)
-        self._batches[:] = [*self._batches[1 - _BATCHES :], (inputs, parts)]
+        self._batch_cache[:] = [*self._batch_cache[1 - _MAX_CACHED_BATCHES :], (inputs, parts)]
         return parts
 
-    def _by_structure(self, inputs: RowInputs) -> Parts:
+    def _by_structure(self, inputs: RowInputs) -> OracleGroups:
         every = np.arange(inputs.n)
-        if inputs.nearly_distinct() * _ALIKE <= inputs.n:
+        if inputs.nearly_distinct() * _MIN_EQUAL_ROWS <= inputs.n:
             return [(every, None)]
-        found: Parts = []
-        waiting, tries = [every], _TRIES + inputs.n // _FEW
+        found: OracleGroups = []
+        waiting, tries = [every], _MAX_TRIES + inputs.n // _MIN_STRUCTURE_ROWS
         while waiting:
             rows = waiting.pop()
             tries -= 1
-            if len(rows) < _FEW or tries < 0:
+            if len(rows) < _MIN_STRUCTURE_ROWS or tries < 0:
                 found.append((rows, None))
                 continue
             part = inputs if len(rows) == inputs.n else inputs[rows]
@@ -208,7 +209,7 @@ class OracleByRow(Oracle):
                 found.append((rows, self._make(self.loss._at(columns))))
             except Split as split:
                 waiting += [rows[~split.holds], rows[split.holds]]
-            except OneByOne:
+            except NotVectorised:
                 found.append((rows, None))
         return found
 
@@ -222,12 +223,12 @@ class OracleByRow(Oracle):
     def _oracle_of(self, row: int) -> Oracle:
         values = self.inputs.row(row)
         key = b"".join(np.asarray(value).tobytes() for value in values.values())
-        found = self._kept.get(key)
+        found = self._row_cache.get(key)
         if found is None:
             found = self._make(self.loss._at(values))
-            self._kept[key] = found
-            while len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+            self._row_cache[key] = found
+            while len(self._row_cache) > _MAX_CACHED_ROWS:
+                self._row_cache.popitem(last=False)
         return found
 
 
@@ -242,18 +243,18 @@ class AnchoredByRow(OracleByRow, AnchoredOracle):
     def limited(self, multipliers: tuple[float, ...]) -> AnchoredByRow:
         if not any(multipliers):
             return self
-        other = self._copy(loss=self.loss.with_multipliers(multipliers), _kept=OrderedDict(), _batches=[])
+        other = self._copy(loss=self.loss.with_multipliers(multipliers), _row_cache=OrderedDict(), _batch_cache=[])
         assert isinstance(other, AnchoredByRow)
         return other
 
     def best(self, P: Probabilities, mu: Floats) -> Masks:
         P = as_probabilities(P, self.loss.K)
 
-        def ask(oracle: Oracle, rows: Rows) -> Masks:
+        def function(oracle: Oracle, rows: Rows) -> Masks:
             assert isinstance(oracle, AnchoredOracle)
             return oracle.best(P[rows], mu[rows])
 
-        return self._answers(np.empty(P.shape, dtype=np.bool_), ask)
+        return self._apply(np.empty(P.shape, dtype=np.bool_), function)
 
 
 class SolvingByRow(OracleByRow, SolvingOracle):

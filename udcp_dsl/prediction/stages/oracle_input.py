@@ -59,7 +59,7 @@ def prepare(setting: Setting, stages: Iterable[Stage], rows: Rows, *, weigh: boo
     if setting.promise.by_difficulty:  # cached for the rows as given
         difficulty = rows.highest_probabilities if P is rows.P else highest(P)
     return OracleInput(
-        P if harm is None else harm.weighed(P, setting.oracle, rows.inputs),
+        P if harm is None else harm.weigh(P, setting.oracle, rows.inputs),
         rows.y,
         rows.groups if setting.promise.by_group else None,
         difficulty,

@@ -17,7 +17,7 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate.plain import decode
 from udcp_dsl.prediction.containers import to_array
 from udcp_dsl.prediction.probability_repair import Repair, fit_repair, mean_mix
-from udcp_dsl.prediction.stages.stage import Left, Stage
+from udcp_dsl.prediction.stages.stage import Stage, ThresholdRows
 from udcp_dsl.showing import counted, listed
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.stages.oracle_input import OracleInput
     from udcp_dsl.prediction.stages.setting import Cells, Setting
 
-SHARE, LEAST, MOST = Fraction(1, 5), 100, 1000
-# "auto" needs ENOUGH rows in all; a temperature needs FEWEST rows to be fitted on.
-ENOUGH, FEWEST = 300, 10
-_NAMED = 5  # the maximum number of labels to name
-_CELLS = 1 << 22  # entries of a mask in memory
+SHARE, MIN_ROWS, MAX_ROWS = Fraction(1, 5), 100, 1000
+# "auto" needs MIN_ROWS_IN_ALL rows; a temperature needs MIN_TEMPERATURE_ROWS rows to be fitted on.
+MIN_ROWS_IN_ALL, MIN_TEMPERATURE_ROWS = 300, 10
+_MAX_NAMED = 5  # the maximum number of labels to name
+_MAX_CELLS = 1 << 22  # entries of a mask in memory
 _STREAM = 5  # the random stream for the folds, different for each stage
 
 
@@ -58,21 +58,21 @@ class RepairStage(Stage):
         asked, n = setting.promise.repair, len(cells)
         if isinstance(asked, Repair):
             return ()
-        if asked == "auto" and n < ENOUGH:
+        if asked == "auto" and n < MIN_ROWS_IN_ALL:
             return None
-        share = max(SHARE, Fraction(LEAST, n)) if asked == "auto" else SHARE
-        fold = cells.draw(share, MOST, np.random.default_rng([setting.promise.seed, _STREAM]))
-        if len(fold) >= (LEAST // 2 if asked == "auto" else FEWEST):
+        share = max(SHARE, Fraction(MIN_ROWS, n)) if asked == "auto" else SHARE
+        fold = cells.draw(share, MAX_ROWS, np.random.default_rng([setting.promise.seed, _STREAM]))
+        if len(fold) >= (MIN_ROWS // 2 if asked == "auto" else MIN_TEMPERATURE_ROWS):
             return (fold,)
         if asked == "auto":  # the thresholds need the rows
             return None
         raise InputError(
-            f"a fifth of {n} rows is too few to fit a temperature: give {int(FEWEST / SHARE)} rows or more, "
-            "or a repair that was made before, repair=udcp.Repair(exponent=...)"
+            f"a fifth of {n} rows is too few to fit a temperature: give {int(MIN_TEMPERATURE_ROWS / SHARE)} rows or "
+            "more, or a repair that was made before, repair=udcp.Repair(exponent=...)"
         )
 
     @classmethod
-    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> RepairStage:
+    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: ThresholdRows) -> RepairStage:
         asked = setting.promise.repair
         if isinstance(asked, Repair):
             return cls(asked.for_labels(setting.oracle.loss.K), 0)
@@ -100,13 +100,15 @@ class RepairStage(Stage):
         absent = list(self.repair.absent)
         if not absent or self.repair.offsets is None:
             return ""
-        worth, what = (setting.harm.values, "harm") if setting.harm else (_costs_alone(setting.oracle.loss), "cost")
-        above = sorted((y for y in absent if worth[y] > np.median(worth)), key=lambda y: -worth[y])
+        values, what = (
+            (setting.harm.values, "harm") if setting.harm else (_costs_of_singletons(setting.oracle.loss), "cost")
+        )
+        above = sorted((y for y in absent if values[y] > np.median(values)), key=lambda y: -values[y])
         text = f"{counted(len(absent), 'label')} without a row there, scaled down"
         if not above:
             return text
         labels = setting.oracle.loss.labels
-        return f"{text} ({what} above the median: {listed([labels[y] for y in above], _NAMED)})"
+        return f"{text} ({what} above the median: {listed([labels[y] for y in above], _MAX_NAMED)})"
 
     def as_dict(self) -> dict[str, Any]:
         mix = None if self.mix is None else self.mix.tolist()
@@ -122,10 +124,10 @@ class RepairStage(Stage):
         return cls(Repair.from_dict(data["repair"]).for_labels(K), total, mix)
 
 
-def _costs_alone(loss: Loss) -> Floats:
+def _costs_of_singletons(loss: Loss) -> Floats:
     """The cost of each label alone in a set."""
     found: Floats = np.empty(loss.K)
-    step = max(1, _CELLS // loss.K)
+    step = max(1, _MAX_CELLS // loss.K)
     for start in range(0, loss.K, step):
         alone = np.zeros((min(step, loss.K - start), loss.K), dtype=bool)
         alone[np.arange(len(alone)), start + np.arange(len(alone))] = True

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Left:
+class ThresholdRows:
     """The number of rows left for thresholds, of `total` in all, and their groups if thresholds are by group."""
 
     n: int
@@ -43,7 +43,7 @@ class Stage(ABC):
     # Whether it makes scores depend on alpha.
     by_alpha: ClassVar[bool] = False
     # The maximum number of rows to fit on, if the caller chose the tuning rows (see `split_of`).
-    most: ClassVar[int | None] = None
+    max_rows: ClassVar[int | None] = None
 
     @classmethod
     @abstractmethod
@@ -60,13 +60,13 @@ class Stage(ABC):
 
     @classmethod
     @abstractmethod
-    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Self:
+    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: ThresholdRows) -> Self:
         """The stage, fitted on its folds (see `deal`)."""
 
     @classmethod
     def split_of(cls, halves: tuple[Indices, Indices]) -> tuple[Indices, ...]:
         """Its folds, if the caller chose the tuning rows; these come as two halves."""
-        return (np.concatenate(halves)[: cls.most],)
+        return (np.concatenate(halves)[: cls.max_rows],)
 
     def after_thresholds(self, chain: Chain, folds: Sequence[OracleInput]) -> Stage:
         """The stage with what its folds show once thresholds are set; no set may depend on that."""
@@ -119,7 +119,7 @@ class GivenStage(Stage):
         return None
 
     @classmethod
-    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> Self:
+    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: ThresholdRows) -> Self:
         raise AssertionError(f"stage {cls.name!r} is given, not fitted")
 
     @property

@@ -21,7 +21,7 @@ from udcp_dsl.prediction.calibrate import (
 )
 from udcp_dsl.prediction.calibrate.calibration_scores import CalibrationScores
 from udcp_dsl.prediction.calibrate.p_values import p_values
-from udcp_dsl.prediction.calibrate.partition import own_cells, thinned
+from udcp_dsl.prediction.calibrate.partition import cell_of_row, thinned
 from udcp_dsl.prediction.calibrate.randomized import DRAWS
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ class Thresholds:
                 weights=given.weights,
                 pool=promise.pool,
                 randomize=promise.randomize,
-                warned=not promise.by_decision,  # only now is the number of rows per decision known
+                already_warned=not promise.by_decision,  # only now is the number of rows per decision known
             )
             for own, alphas in zip(scores, levels, strict=True)
         )
         if calibration.weighted:
             return cls(calibration, None)
-        cells = own_cells(calibration, len(given), groups=given.groups, y=given.truth, difficulty=given.difficulty)
+        cells = cell_of_row(calibration, len(given), groups=given.groups, y=given.truth, difficulty=given.difficulty)
         kept = CalibrationScores.of(scores, cells, len(calibration.cells), promise.alphas if by_alpha else (), harms)
         return cls(calibration, kept)
 
@@ -72,7 +72,7 @@ class Thresholds:
         """Like `fit`, for a new mix of labels: one threshold per label, from rows that are weighted by the ratios."""
         harm, harms, alphas = setting.harm, setting.harms(given), setting.promise.alphas
         levels = [(alpha,) for alpha in alphas] if by_alpha else [alphas]
-        most = None if harm is None else harm.most
+        most = None if harm is None else harm.max_harm
         found = merged(
             label_weighted(own, given.truth, ratios, alphas=level, harms=harms, most=most)
             for own, level in zip(scores, levels, strict=True)

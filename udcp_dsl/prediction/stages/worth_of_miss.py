@@ -32,7 +32,7 @@ from udcp_dsl.prediction.oracle import AnchoredOracle
 from udcp_dsl.prediction.promises.promise import LARGEST_FOUND
 from udcp_dsl.prediction.stages.anchors import PricedRows
 from udcp_dsl.prediction.stages.lambda_tuning import true_scores
-from udcp_dsl.prediction.stages.stage import Left, Stage
+from udcp_dsl.prediction.stages.stage import Stage, ThresholdRows
 from udcp_dsl.showing import with_unit
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
 
 # The share of the rows that is used, and their maximum number. A small alpha depends on the few rows that are missed:
 # with fewer of these, the error of alpha costs more than additional rows for the threshold gain.
-SHARE, MOST = Fraction(1, 2), 2000
+SHARE, MAX_ROWS = Fraction(1, 2), 2000
 # The least number of rows in all, and of a group for its own alpha.
-FEWEST, OF_A_GROUP = 10, 50
+MIN_ROWS, MIN_GROUP_ROWS = 10, 50
 # The number of thresholds to try: as many as give this many entries of scores, within these bounds.
-_ENTRIES, _FEWEST_TRIED, _MOST_TRIED = 1 << 29, 64, 400
+_MAX_CELLS, _MIN_TRIED, _MAX_TRIED = 1 << 29, 64, 400
 # The prices to try first, as powers of 4 (up to this one) times the worth; then factors around the best price.
-_POWERS, _NEARER = 6, (2.0, 2**0.5, 2**0.25, 2**0.125)
+_MAX_POWER, _REFINEMENTS = 6, (2.0, 2**0.5, 2**0.25, 2**0.125)
 _FOLDS = 10  # each is measured at thresholds set on the others
 _STREAM = 7  # the random stream for the folds, different for each stage
 
@@ -75,7 +75,7 @@ class WorthOfMiss(Stage):
     by_group: Mapping[str, Found]
 
     name: ClassVar[str] = "alpha"
-    most: ClassVar[int | None] = MOST
+    max_rows: ClassVar[int | None] = MAX_ROWS
 
     @classmethod
     def takes_part(cls, setting: Setting) -> bool:
@@ -83,16 +83,16 @@ class WorthOfMiss(Stage):
 
     @classmethod
     def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
-        fold = cells.draw(SHARE, MOST, np.random.default_rng([setting.promise.seed, _STREAM]))
-        if len(fold) < FEWEST:
+        fold = cells.draw(SHARE, MAX_ROWS, np.random.default_rng([setting.promise.seed, _STREAM]))
+        if len(fold) < MIN_ROWS:
             raise InputError(
                 f"miss finds alpha on half of the rows, and half of {len(cells)} is too few: give "
-                f"{int(FEWEST / SHARE)} rows or more, or alpha"
+                f"{int(MIN_ROWS / SHARE)} rows or more, or alpha"
             )
         return (fold,)
 
     @classmethod
-    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: Left) -> WorthOfMiss:
+    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: ThresholdRows) -> WorthOfMiss:
         (own,) = folds
         own = replace(own, P=to_array(own.P)) if isinstance(own.P, BlockedMatrix) else own
         rule = setting.rule(left.groups)
@@ -101,7 +101,7 @@ class WorthOfMiss(Stage):
         if left.groups is not None and own.groups is not None:
             for group, many in sorted(Counter(left.groups.tolist()).items()):
                 rows = np.flatnonzero(own.groups == group)
-                if len(rows) >= OF_A_GROUP:
+                if len(rows) >= MIN_GROUP_ROWS:
                     by_group[group] = _find(setting, own.take(rows), rule, many, f" in group {group!r}")
                 else:  # the alpha of all rows, or the least that its few rows allow
                     by_group[group] = replace(overall, alpha=max(overall.alpha, _level(rule, many, 0.0)))
@@ -120,7 +120,7 @@ class WorthOfMiss(Stage):
         own = {group: found.alpha for group, found in self.by_group.items()}
         return replace(setting, promise=setting.promise.at(self.alpha), own_alphas=own)
 
-    def told(self, setting: Setting) -> str:
+    def sentence(self, setting: Setting) -> str:
         """How alpha was found, in one sentence."""
         worth, unit = setting.promise.miss or 0.0, setting.oracle.loss.unit
         found = self.overall
@@ -189,11 +189,11 @@ class _Curve:
             at = np.minimum(np.searchsorted(-falling, -rates - 1e-12, side="left"), len(known) - 1)
             cost += self.costs[at][:, held] @ self.weights[held]
             missed += self.missed[at][:, held] @ self.weights[held]
-        spread = _spread(rates, n)
+        spread = _threshold_chances(rates, n)
         return spread @ cost / self.weights.sum(), spread @ missed / self.weights.sum()
 
 
-def _spread(rates: Floats, n: int) -> Floats:
+def _threshold_chances(rates: Floats, n: int) -> Floats:
     """In row i, the probabilities that a threshold that misses rates[i] of n rows has each of the rising `rates` in
     truth, by the Beta distribution of a rank. A rate of 1 is certain: there every set is empty."""
     from scipy.special import betainc  # slow to import
@@ -281,7 +281,7 @@ def _by_threshold(setting: Setting, oracle: Oracle, own: OracleInput) -> _Curve:
         scores = scores.copy()
         scores[np.arange(len(scores)), oracle.first(own.P)] = -np.inf
     taus = np.unique(np.append(true, -np.inf))
-    tried = min(_MOST_TRIED, max(_FEWEST_TRIED, _ENTRIES // max(1, scores.size)))
+    tried = min(_MAX_TRIED, max(_MIN_TRIED, _MAX_CELLS // max(1, scores.size)))
     if len(taus) > tried:  # dense where few rows are missed: relative steps matter
         taus = taus[-np.unique(np.geomspace(1, len(taus), tried).round().astype(np.intp))[::-1]]
     costs, sizes = np.empty((len(taus), len(scores))), np.full(len(scores), -1)
@@ -302,7 +302,7 @@ def _by_price(setting: Setting, oracle: AnchoredOracle, own: OracleInput, worth:
     best = PricedRows(given, P, truth, None)
     found: dict[float, tuple[Floats, Masks]] = {}
 
-    def ask(mu: float) -> None:
+    def try_price(mu: float) -> None:
         if mu not in found:
             mask = best.sets(mu)
             if setting.promise.nonempty:
@@ -314,13 +314,13 @@ def _by_price(setting: Setting, oracle: AnchoredOracle, own: OracleInput, worth:
         costs, missed = found[mu]
         return float(weights @ (costs + worth * missed))
 
-    ends = sorted(range(-_POWERS, _POWERS + 1), key=lambda power: (-abs(power), power))
+    ends = sorted(range(-_MAX_POWER, _MAX_POWER + 1), key=lambda power: (-abs(power), power))
     for mu in (0.0, *(worth * 4.0**power for power in ends)):
-        ask(mu)
-    for step in _NEARER:
+        try_price(mu)
+    for step in _REFINEMENTS:
         middle = min(found, key=lambda mu: (total(mu), -mu))
         for mu in (middle / step, middle * step):
-            ask(mu)
+            try_price(mu)
     rising = [found[mu] for mu in sorted(found)]
     return _Curve(np.array([costs for costs, _ in rising]), np.array([missed for _, missed in rising]), weights)
 

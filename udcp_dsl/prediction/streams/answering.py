@@ -22,13 +22,13 @@ from udcp_dsl.prediction.rows.columns import ColumnSpec
 from udcp_dsl.prediction.rows.row_attributes import Names
 from udcp_dsl.prediction.rows.source import block_rows
 from udcp_dsl.prediction.sets import MadeSets, PredictionSets
-from udcp_dsl.prediction.writing import Answers, Judged, refuse_taken_names
+from udcp_dsl.prediction.writing import CoverageRecord, OutputBlock, refuse_taken_names
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.predictor import SetPredictor
 
 
-def told(
+def output_of(
     predictor: SetPredictor,
     made: MadeSets,
     ids: Names | None,
@@ -36,24 +36,26 @@ def told(
     first: int = 0,
     carried: Any = None,
     inputs: RowInputs | None = None,
-) -> Answers:
+) -> OutputBlock:
     """What is written for rows with these sets; rows without ids are numbered from `first` on."""
     sets = PredictionSets(predictor.loss, made.mask, ids, inputs=inputs, decided=made.decided)
     _ = sets.views.members  # needed for writing; once they are cached, costs are computed faster
     names: Sequence[str] | range = range(first, first + len(sets)) if ids is None else ids.tolist()
-    return Answers(predictor.loss.labels, sets.views, names, sets.costs, sets.decisions, carried)
+    return OutputBlock(predictor.loss.labels, sets.views, names, sets.costs, sets.decisions, carried)
 
 
-def answers(predictor: SetPredictor, rows: Rows, level: Fraction, *, first: int = 0, carried: Any = None) -> Answers:
+def predict_block(
+    predictor: SetPredictor, rows: Rows, level: Fraction, *, first: int = 0, carried: Any = None
+) -> OutputBlock:
     """Make the sets of rows, and what is written for them; if truth is known, also which rows are covered."""
-    made = predictor.answered(rows, level)
-    found = told(predictor, made, rows.ids, first=first, carried=carried, inputs=rows.inputs)
+    made = predictor.make_sets_and_warn(rows, level)
+    found = output_of(predictor, made, rows.ids, first=first, carried=carried, inputs=rows.inputs)
     if rows.y is None:
         return found
     covered = made.mask[np.arange(len(rows)), rows.truth]
     harm = predictor.promise.harm(predictor.loss)
     harms = None if harm is None else harm.of_truth(rows.truth, rows.inputs)
-    return replace(found, judged=Judged(rows.truth, covered, rows.highest_probabilities, harms))
+    return replace(found, coverage=CoverageRecord(rows.truth, covered, rows.highest_probabilities, harms))
 
 
 def predict_batches(
@@ -75,7 +77,7 @@ def _answered(predictor: SetPredictor, batches: Iterable[Any], level: Fraction, 
             block = block_of(batch, wanted.choose)
             found = wanted.roles(block.texts)
             rows = block_rows(block, wanted, found, **numbers, empty=True)
-            made = answers(predictor, rows, level, first=first, carried=block.carried).batch()
+            made = predict_block(predictor, rows, level, first=first, carried=block.carried).batch()
         except InputError as error:
             counted = " (rows counted from 0 in their batch, as are batches)" if isinstance(error, RowFault) else ""
             raise InputError(f"batch {number}: {error}{counted}") from error

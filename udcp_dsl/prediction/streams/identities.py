@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.rows.file_parts import blamed_on
+from udcp_dsl.prediction.rows.file_parts import naming_file_in_errors
 from udcp_dsl.prediction.rows.reading import read_column
 from udcp_dsl.prediction.rows.row_attributes import sample_texts
 from udcp_dsl.prediction.rows.source import Source
@@ -44,7 +44,7 @@ def _meet(some: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> bool:
 
 def _ids(source: Source, which: int, column: str) -> list[str]:
     values = read_column(source.parts[which].path, column)
-    with blamed_on(source.parts[which].path):
+    with naming_file_in_errors(source.parts[which].path):
         return sample_texts(values, len(values))
 
 

@@ -40,7 +40,7 @@ _WHAT = {
 
 
 @dataclass(frozen=True)
-class Parts:
+class ResultFolder:
     """The parts of a folder, in the order of the input; `done` says which of them existed before.
 
     `source` has one part per file of sets. `plain_ids`: the folder was begun by version 0.2, which wrote all ids as
@@ -64,12 +64,14 @@ class Parts:
             yield
 
     @property
-    def left(self) -> tuple[int, ...]:
+    def remaining(self) -> tuple[int, ...]:
         """The positions of the parts that are still to be written."""
         return tuple(i for i, done in enumerate(self.done) if not done)
 
 
-def open_folder(folder: str | Path, ending: str, predictor: SetPredictor, source: Source, level: Fraction) -> Parts:
+def open_folder(
+    folder: str | Path, ending: str, predictor: SetPredictor, source: Source, level: Fraction
+) -> ResultFolder:
     """Make the folder, or continue in one that was begun with the same predictor, level, columns and parts.
 
     Refuses a folder that contains anything else, or that another process is writing to. Removes what a killed run left
@@ -89,7 +91,7 @@ def open_folder(folder: str | Path, ending: str, predictor: SetPredictor, source
             file, before = _manifest(folder)
             touched = set[str]()
             if before is not None:
-                touched = _refuse_another(file, before, kind, parts)
+                touched = _refuse_other_sets(file, before, kind, parts)
                 parts = {**before["parts"], **parts}
             elif any(folder.iterdir()):
                 raise InputError(f"{folder}: is not empty, and holds no sets of this command: give a new folder")
@@ -100,7 +102,7 @@ def open_folder(folder: str | Path, ending: str, predictor: SetPredictor, source
             if version >= 3:
                 content["rows"] = _PIECE * source.batch_rows if before is None else before["rows"]
                 source = source.in_pieces(content["rows"])
-            files = tuple(folder / _named(part, ending) for part in source.parts)
+            files = tuple(folder / _file_name(part, ending) for part in source.parts)
             for part, path in zip(source.parts, files, strict=True):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 if part.name in touched:
@@ -110,10 +112,12 @@ def open_folder(folder: str | Path, ending: str, predictor: SetPredictor, source
                 temporary.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
-    return Parts(folder, source, files, tuple(path.exists() for path in files), file, text, plain_ids=version == 1)
+    return ResultFolder(
+        folder, source, files, tuple(path.exists() for path in files), file, text, plain_ids=version == 1
+    )
 
 
-def _named(part: Part, ending: str) -> str:
+def _file_name(part: Part, ending: str) -> str:
     """The name of the file for the sets of a part; for a piece, it says at which row the piece begins."""
     name = Path(part.name).with_suffix(ending)
     return str(name if part.stop is None else name.with_name(f"{name.stem}.from-{part.start:09}{ending}"))
@@ -186,7 +190,7 @@ def _read(file: Path) -> dict[str, Any]:
     return dict(content)
 
 
-def _refuse_another(file: Path, before: dict[str, Any], kind: dict[str, Any], parts: dict[str, Any]) -> set[str]:
+def _refuse_other_sets(file: Path, before: dict[str, Any], kind: dict[str, Any], parts: dict[str, Any]) -> set[str]:
     """Refuse to continue with other sets; returns the parts of the same size that were modified since."""
     for key, what in _WHAT.items():
         if before.get(key) != kind[key]:

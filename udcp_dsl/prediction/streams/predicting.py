@@ -17,9 +17,9 @@ from udcp_dsl.prediction.evaluation import Risk, risk_of
 from udcp_dsl.prediction.files import PathLike
 from udcp_dsl.prediction.least_covered import LeastCovered
 from udcp_dsl.prediction.rows.source import BATCH, Batch, Source
-from udcp_dsl.prediction.streams.answering import answers
-from udcp_dsl.prediction.streams.manifest import Parts
-from udcp_dsl.prediction.writing import Answers, Judged, Write, open_p_values, open_sets
+from udcp_dsl.prediction.streams.answering import predict_block
+from udcp_dsl.prediction.streams.manifest import ResultFolder
+from udcp_dsl.prediction.writing import CoverageRecord, OutputBlock, Write, open_p_values, open_sets
 from udcp_dsl.threads import cores_here, in_order
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _MOST_WORKERS = 4
 class Tally:
     """Totals over sets: their number, how many are empty, the sums of sizes and costs, how many are handed over.
 
-    If the truth is known, `judged` says, among other things, which rows are covered (17 bytes per row).
+    If the truth is known, `coverage` says, among other things, which rows are covered (17 bytes per row).
     """
 
     n: int = 0
@@ -43,27 +43,27 @@ class Tally:
     size: int = 0
     cost: float = 0.0
     handed_over: int = 0
-    judged: tuple[Judged, ...] = ()
+    coverage: tuple[CoverageRecord, ...] = ()
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
-    def judgement(self, predictor: SetPredictor, level: Fraction) -> LeastCovered | Risk | None:
+    def coverage_summary(self, predictor: SetPredictor, level: Fraction) -> LeastCovered | Risk | None:
         """The parts covered least, or the mean harm if alpha bounds it; None if no truth is known."""
-        if not self.judged:
+        if not self.coverage:
             return None
-        truth, covered, highest = (np.concatenate(column) for column in list(zip(*self.judged, strict=True))[:3])
-        harm, harms = predictor.promise.harm(predictor.loss), [x.harms for x in self.judged if x.harms is not None]
+        truth, covered, highest = (np.concatenate(column) for column in list(zip(*self.coverage, strict=True))[:3])
+        harm, harms = predictor.promise.harm(predictor.loss), [x.harms for x in self.coverage if x.harms is not None]
         if harm is not None:
             return risk_of(harm, covered, np.concatenate(harms), level)
         return LeastCovered.of_rows(level, predictor.loss.labels, truth, covered, highest, predictor.promise)
 
     @classmethod
-    def of(cls, block: Answers) -> Tally:
+    def of(cls, block: OutputBlock) -> Tally:
         cost = 0.0 if block.costs is None else float(block.costs.sum())
-        judged = () if block.judged is None else (block.judged,)
+        coverage = () if block.coverage is None else (block.coverage,)
         handed = int(np.count_nonzero(block.more.get("handed_over", ())))
-        return cls(len(block.sizes), int((block.sizes == 0).sum()), int(block.sizes.sum()), cost, handed, judged)
+        return cls(len(block.sizes), int((block.sizes == 0).sum()), int(block.sizes.sum()), cost, handed, coverage)
 
 
 def predict_file(
@@ -80,33 +80,36 @@ def predict_file(
 
     `overlap=False` reads, scores and writes in turn, in this thread only. `plain_ids=True` writes ids as text, as `id`.
     """
-    answering = _Answering(predictor, level, plain_ids)
+    predict = _BatchPredictor(predictor, level, plain_ids)
     begun = source.parts[0].start  # the number of the first row, if rows have no ids
 
-    def answered(batch: Batch) -> Answers:
-        return answering(source, batch, begun + batch.at)
+    def block_of(batch: Batch) -> OutputBlock:
+        return predict(source, batch, begun + batch.at)
 
     workers = _workers(predictor) if overlap else 1
-    with open_sets(path) as write, closing(in_order(_told(source.batches(), tell), answered, workers)) as found:
-        writer = _File(write)
+    with (
+        open_sets(path) as write,
+        closing(in_order(_with_progress(source.batches(), tell), block_of, workers)) as found,
+    ):
+        writer = _FileWriter(write)
         for block in found:
             writer(block)
     return writer.tally
 
 
-def predict_parts(predictor: SetPredictor, parts: Parts, level: Fraction, tell: Tell | None = None) -> Tally:
+def predict_parts(predictor: SetPredictor, parts: ResultFolder, level: Fraction, tell: Tell | None = None) -> Tally:
     """Write the remaining parts, one after the other; the rows reported to `tell` are counted over these parts.
 
     With several threads, a part is read while the one before it is still scored. If a part is invalid, those before it
     are finished.
     """
-    answering = _Answering(predictor, level, parts.plain_ids)
-    left, source = parts.left, parts.source
+    predict = _BatchPredictor(predictor, level, parts.plain_ids)
+    left, source = parts.remaining, parts.source
     rows = replace(source, parts=tuple(source.parts[which] for which in left), model=source.model or source.parts[0])
 
-    def answered(item: tuple[int, Batch | None]) -> tuple[int, Answers | None]:
+    def block_of(item: tuple[int, Batch | None]) -> tuple[int, OutputBlock | None]:
         which, batch = item
-        return left[which], None if batch is None else answering(rows, batch, batch.start)
+        return left[which], None if batch is None else predict(rows, batch, batch.start)
 
     def batches() -> Iterator[tuple[int, Batch | None]]:
         for which, batch in rows.by_part():
@@ -116,8 +119,8 @@ def predict_parts(predictor: SetPredictor, parts: Parts, level: Fraction, tell: 
 
     with (
         parts.writing(),
-        closing(_Folder(parts)) as writer,
-        closing(in_order(batches() if left else (), answered, _workers(predictor))) as found,
+        closing(_FolderWriter(parts)) as writer,
+        closing(in_order(batches() if left else (), block_of, _workers(predictor))) as found,
     ):
         for which, block in found:
             writer(which, block)
@@ -134,12 +137,12 @@ def write_p_values(predictor: SetPredictor, source: Source, path: PathLike, tell
     named = source.wanted.columns.id_column or "id"
 
     def found(batch: Batch) -> tuple[npt.NDArray[np.float64], Sequence[str] | range]:
-        with blamed(source, batch):
+        with naming_part_in_errors(source, batch):
             p = predictor.p_values(batch.rows)
         ids = batch.rows.ids
         return p, range(batch.at, batch.at + len(p)) if ids is None else ids.tolist()
 
-    batches = _told(source.batches(step), tell)
+    batches = _with_progress(source.batches(step), tell)
     with (
         open_p_values(path, predictor.loss.labels, named) as write,
         closing(in_order(batches, found, _workers(predictor))) as blocks,
@@ -148,7 +151,7 @@ def write_p_values(predictor: SetPredictor, source: Source, path: PathLike, tell
             write(block)
 
 
-def _told(batches: Iterable[Batch], tell: Tell | None) -> Iterator[Batch]:
+def _with_progress(batches: Iterable[Batch], tell: Tell | None) -> Iterator[Batch]:
     for batch in batches:
         if tell is not None:
             tell(batch.at)
@@ -162,46 +165,46 @@ def _workers(predictor: SetPredictor) -> int:
     return min(_MOST_WORKERS, cores_here()) if quick and declared is not None and declared.in_threads else 1
 
 
-class _Answering:
+class _BatchPredictor:
     """From a batch to what is written for it; `first` is the number of its first row, used if rows have no ids."""
 
     def __init__(self, predictor: SetPredictor, level: Fraction, plain_ids: bool) -> None:
         self._predictor, self._level, self._plain_ids = predictor, level, plain_ids
 
-    def __call__(self, source: Source, batch: Batch, first: int) -> Answers:
-        with blamed(source, batch):
-            found = answers(self._predictor, batch.rows, self._level, first=first, carried=batch.carried)
+    def __call__(self, source: Source, batch: Batch, first: int) -> OutputBlock:
+        with naming_part_in_errors(source, batch):
+            found = predict_block(self._predictor, batch.rows, self._level, first=first, carried=batch.carried)
         if not self._plain_ids:
             found = found.with_ids(source.wanted.columns.id_column, batch.ids)
         _ = found.sizes  # computed here, in a worker thread, so that the writer need not wait
         return found
 
 
-class _File:
+class _FileWriter:
     """Writes sets to an open file, and adds up their totals."""
 
     def __init__(self, write: Write) -> None:
         self._write = write
         self.tally = Tally()
 
-    def __call__(self, block: Answers) -> None:
+    def __call__(self, block: OutputBlock) -> None:
         self.tally += Tally.of(block)
         self._write(block)
 
 
-class _Folder:
+class _FolderWriter:
     """Writes sets to the file of their part, which appears when the part is complete; an unfinished one is dropped."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ResultFolder) -> None:
         self._parts = parts
         self._open: ExitStack | None = None
-        self._file: _File
+        self._file: _FileWriter
         self.tally = Tally()
 
-    def __call__(self, which: int, found: Answers | None) -> None:
+    def __call__(self, which: int, found: OutputBlock | None) -> None:
         if self._open is None:
             self._open = ExitStack()
-            self._file = _File(self._open.enter_context(open_sets(self._parts.files[which])))
+            self._file = _FileWriter(self._open.enter_context(open_sets(self._parts.files[which])))
         if found is not None:
             try:
                 self._file(found)
@@ -216,16 +219,16 @@ class _Folder:
 
     def close(self) -> None:
         if self._open is not None:
-            with suppress(_Dropped), self._open:
-                raise _Dropped
+            with suppress(_Unfinished), self._open:
+                raise _Unfinished
 
 
-class _Dropped(Exception):
+class _Unfinished(Exception):
     """A part that was not finished."""
 
 
 @contextmanager
-def blamed(source: Source, batch: Batch) -> Iterator[None]:
+def naming_part_in_errors(source: Source, batch: Batch) -> Iterator[None]:
     """Errors about a batch name its file, and the row by its number in that file."""
     try:
         yield

@@ -48,8 +48,8 @@ def test_harm_at_or_above_is_that_of_brute_force(a: list[float], parts: int) -> 
 def test_ranks_of_a_monitor_are_among_those_of_a_file() -> None:
     """So that a predictor watches alike before and after it was saved."""
     for n in (30_000, 123_457):
-        many = set(fixed_ranks(n, calibration_scores._PARTS).tolist())
-        assert set(fixed_ranks(n, calibration_scores.EDGES).tolist()) <= many
+        many = set(fixed_ranks(n, calibration_scores._MAX_RANK_PARTS).tolist())
+        assert set(fixed_ranks(n, calibration_scores.MONITOR_PARTS).tolist()) <= many
 
 
 def test_a_file_keeps_few_of_many_scores() -> None:
@@ -60,7 +60,7 @@ def test_a_file_keeps_few_of_many_scores() -> None:
     thin = whole.thinned([[5], [6], [7]])
     assert [c.n for c in thin.cells[0]] == np.bincount(codes).tolist()
     assert max(c.values.size for c in thin.cells[0]) < 4_000
-    assert all(c.parts is not None and c.parts % calibration_scores.EDGES == 0 for c in thin.cells[0])
+    assert all(c.rank_parts is not None and c.rank_parts % calibration_scores.MONITOR_PARTS == 0 for c in thin.cells[0])
     few = CalibrationScores.of([scores[:100]], codes[:100], 3)
     assert few.thinned([[], [], []]) is few
 

@@ -52,7 +52,9 @@ def by_bin(n: int, repeats: int, difficulty: str, seed: int) -> tuple[np.ndarray
     for _ in range(repeats):
         v = rng.random(n + 1) if difficulty == "smooth" else np.minimum(rng.integers(0, 8, n + 1) / 4, 1.0)
         scores = rng.normal(size=n + 1) - 3 * v  # hard rows have high scores
-        c = calibrate(scores[:-1], alphas=0.2, parts=Parts("difficulty", difficulty=v[:-1], bins=4), warned=True)
+        c = calibrate(
+            scores[:-1], alphas=0.2, parts=Parts("difficulty", difficulty=v[:-1], bins=4), already_warned=True
+        )
         at = c.tau(difficulty=v[-1:], n=1)
         rank = 1 + int((v[:-1] < v[-1]).sum())
         b = next(b for b in range(4) if rank <= (b + 1) * (n + 1) // 4)
@@ -91,7 +93,7 @@ def test_coverage_in_a_bin_is_beta_binomial() -> None:
     rng, n, m, repeats, total = np.random.default_rng(5), 39, 20, 400, 0
     for _ in range(repeats):
         v, scores = rng.random(n), rng.normal(size=n)
-        c = calibrate(scores, alphas=0.2, parts=Parts("difficulty", difficulty=v), warned=True)
+        c = calibrate(scores, alphas=0.2, parts=Parts("difficulty", difficulty=v), already_warned=True)
         fresh = rng.uniform(c.edges[0], c.edges[1], m)
         total += int((rng.normal(size=m) <= np.asarray(c.tau(difficulty=fresh, n=m))[:, 0]).sum())
     law = betabinom(m, 8, 2)  # 9 points: the 8th of them
@@ -108,7 +110,9 @@ def test_too_few_rows_are_told() -> None:
 
 def test_it_is_saved_whole() -> None:
     v = np.random.default_rng(1).integers(0, 9, 60) / 8
-    c = calibrate(np.arange(60.0), alphas=[0.2, 0.3], parts=Parts("difficulty", difficulty=v, bins=3), warned=True)
+    c = calibrate(
+        np.arange(60.0), alphas=[0.2, 0.3], parts=Parts("difficulty", difficulty=v, bins=3), already_warned=True
+    )
     d = Calibration.from_dict(c.as_dict())
     for alpha in (0.2, 0.3):
         np.testing.assert_array_equal(d.tau(alpha, difficulty=v), c.tau(alpha, difficulty=v))

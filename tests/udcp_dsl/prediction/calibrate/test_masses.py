@@ -55,10 +55,10 @@ def test_by_definition(points: list[tuple[int, float, str]], new: float, alpha: 
     st.fractions(Fraction(1, 30), Fraction(2, 3), max_denominator=30),
 )
 def test_equal_weights_and_harms_are_the_plain_rank(scores: list[int], alpha: Fraction) -> None:
-    plain = calibrate(scores, alphas=alpha, warned=True).tau()
+    plain = calibrate(scores, alphas=alpha, already_warned=True).tau()
     n = len(scores)
-    harm = calibrate(scores, alphas=alpha, harms=np.ones(n), rule=Rule(None, Fraction(1)), warned=True).tau()
-    weighted = calibrate(scores, alphas=alpha, weights=np.full(n, 0.1), warned=True)
+    harm = calibrate(scores, alphas=alpha, harms=np.ones(n), rule=Rule(None, Fraction(1)), already_warned=True).tau()
+    weighted = calibrate(scores, alphas=alpha, weights=np.full(n, 0.1), already_warned=True)
     assert harm == plain
     assert weighted.tau(weights=[0.1])[0, 0] == plain  # type: ignore[index]
 
@@ -92,7 +92,9 @@ def mean_risk(n: int, draws: int, seed: int) -> tuple[float, float]:
         y = rng.integers(0, 3, n + 1)
         scores = rng.normal(size=n + 1) - y
         harms = kinds[y]
-        tau = calibrate(scores[:-1], alphas=0.3, harms=harms[:-1], rule=Rule(None, Fraction(5)), warned=True).tau()
+        tau = calibrate(
+            scores[:-1], alphas=0.3, harms=harms[:-1], rule=Rule(None, Fraction(5)), already_warned=True
+        ).tau()
         missed[i] = harms[-1] * (scores[-1] > tau)
     return float(missed.mean()), float(missed.std() / math.sqrt(draws))
 
@@ -117,7 +119,7 @@ def shifted(draws: int, seed: int, *, weigh: bool) -> float:
         x, new = rng.normal(size=n), rng.normal(1.0, 1.0)
         scores, s = x + 0.3 * rng.normal(size=n), new + 0.3 * rng.normal()
         if weigh:
-            c = calibrate(scores, alphas=0.2, weights=np.exp(x - 0.5), warned=True)
+            c = calibrate(scores, alphas=0.2, weights=np.exp(x - 0.5), already_warned=True)
             tau = c.tau(weights=[np.exp(new - 0.5)])[0, 0]  # type: ignore[index]
         else:
             tau = float(calibrate(scores, alphas=0.2).tau())
@@ -144,15 +146,17 @@ def test_weights_by_group_class_and_difficulty() -> None:
     scores, weights, y = rng.normal(size=n), rng.random(n), rng.integers(0, 3, n)
     new = np.array([0.5, 2.0])
     groups = np.where(y == 0, "a", "b")
-    by_group = calibrate(scores, alphas=0.2, weights=weights, parts=Parts("group", groups), warned=True)
+    by_group = calibrate(scores, alphas=0.2, weights=weights, parts=Parts("group", groups), already_warned=True)
     own = groups == "b"
-    alone = calibrate(scores[own], alphas=0.2, weights=weights[own], warned=True)
+    alone = calibrate(scores[own], alphas=0.2, weights=weights[own], already_warned=True)
     np.testing.assert_array_equal(by_group.tau(groups=["b", "b"], weights=new), alone.tau(weights=new))
-    by_class = calibrate(scores, alphas=0.2, weights=weights, parts=Parts("class", y=y, n_classes=3), warned=True)
+    by_class = calibrate(
+        scores, alphas=0.2, weights=weights, parts=Parts("class", y=y, n_classes=3), already_warned=True
+    )
     assert np.asarray(by_class.tau(weights=new)).shape == (2, 3)
     v = rng.random(n)
     by_bin = calibrate(
-        scores, alphas=0.2, weights=weights, parts=Parts("difficulty", difficulty=v, bins=2), warned=True
+        scores, alphas=0.2, weights=weights, parts=Parts("difficulty", difficulty=v, bins=2), already_warned=True
     )
     assert np.asarray(by_bin.tau(difficulty=np.array([0.1, 0.9]), weights=new)).shape == (2, 1)
     for c in (by_group, by_class, by_bin):

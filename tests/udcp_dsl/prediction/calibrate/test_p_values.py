@@ -96,9 +96,9 @@ def test_thinned_in_a_file_they_are_rounded_up_but_not_past_alpha(
 ) -> None:
     from udcp_dsl.prediction.calibrate import calibration_scores
 
-    monkeypatch.setattr(calibration_scores, "_WHOLE", 100)
-    monkeypatch.setattr(calibration_scores, "_PARTS", 40)
-    monkeypatch.setattr(calibration_scores, "_FEWEST_PARTS", 20)
+    monkeypatch.setattr(calibration_scores, "_MAX_WHOLE_SCORES", 100)
+    monkeypatch.setattr(calibration_scores, "_MAX_RANK_PARTS", 40)
+    monkeypatch.setattr(calibration_scores, "_MIN_RANK_PARTS", 20)
     rng = np.random.default_rng(5)
     P = rng.dirichlet(np.ones(3), 700)
     y = (P.cumsum(axis=1) > rng.random((700, 1))).argmax(axis=1)

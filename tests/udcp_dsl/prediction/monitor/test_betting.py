@@ -9,10 +9,10 @@ from scipy.integrate import quad
 from udcp_dsl.prediction.monitor.betting import (
     MISS_BETS,
     RANK_BETS,
-    Purse,
+    BetState,
     miss_bets,
-    not_begun,
     rank_bets,
+    unstaked_share,
 )
 
 
@@ -32,24 +32,24 @@ def test_each_bet_on_misses_is_fair(chance: float) -> None:
 
 
 def test_what_begins_sums_to_one() -> None:
-    held = not_begun(np.arange(0, 100_000))
+    held = unstaked_share(np.arange(0, 100_000))
     assert held[0] == 1
     assert (np.diff(held) < 0).all()
-    assert not_begun(1e300) < 0.01
+    assert unstaked_share(1e300) < 0.01
 
 
 def test_wealth_is_the_mixture_over_starting_rows() -> None:
     rng = np.random.default_rng(0)
     factors = np.log(rng.uniform(0.5, 1.7, (2, 12)))
-    purse, log_wealth = Purse.empty(2).after(factors)
+    state, log_wealth = BetState.empty(2).after(factors)
     for t in range(1, 13):
-        begun = not_begun(np.arange(t)) - not_begun(np.arange(1, t + 1))
+        begun = unstaked_share(np.arange(t)) - unstaked_share(np.arange(1, t + 1))
         mixture = [sum(w * np.exp(bet[u:t].sum()) for u, w in enumerate(begun)) for bet in factors]
-        assert np.exp(log_wealth[t - 1]) == pytest.approx(np.mean(mixture) + not_begun(t))
-    half, first = Purse.empty(2).after(factors[:, :5])
+        assert np.exp(log_wealth[t - 1]) == pytest.approx(np.mean(mixture) + unstaked_share(t))
+    half, first = BetState.empty(2).after(factors[:, :5])
     rest, second = half.after(factors[:, 5:])
     assert np.concatenate([first, second]) == pytest.approx(log_wealth)
-    assert rest.log_v == pytest.approx(purse.log_v)
+    assert rest.log_v == pytest.approx(state.log_v)
     assert rest.t == 12
 
 
@@ -59,14 +59,14 @@ def test_wealth_is_kept_on_average() -> None:
     for course in range(2**8):
         missed = np.array([course >> i & 1 for i in range(8)], dtype=bool)
         probability = np.prod(np.where(missed, 0.3, 0.7))
-        total += probability * np.exp(Purse.empty(MISS_BETS).after(miss_bets(missed, np.full(8, 0.3)))[1][-1])
+        total += probability * np.exp(BetState.empty(MISS_BETS).after(miss_bets(missed, np.full(8, 0.3)))[1][-1])
     assert total == pytest.approx(1)
 
 
 def test_long_quiet_times_and_long_alarms_do_not_overflow() -> None:
     quiet = np.full((1, 200_000), np.log(0.9))
-    purse, log_wealth = Purse.empty(1).after(quiet)
+    state, log_wealth = BetState.empty(1).after(quiet)
     assert np.isfinite(log_wealth).all()
-    _, after = purse.after(-quiet)
+    _, after = state.after(-quiet)
     assert np.isfinite(after).all()
     assert after[-1] > 1000

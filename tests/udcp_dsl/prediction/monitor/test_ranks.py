@@ -77,7 +77,7 @@ def test_p_values_are_independent_and_uniform(
     """The law itself, over draws of 5 calibration rows and 3 new ones: each p by Kolmogorov and Smirnov, and the
     27 cells of (p_1, p_2, p_3) by chi-squared. Each of 24 tests fails with a chance of 1e-5. P-values against the
     *fixed* calibration rows fail the second: they share their luck."""
-    monkeypatch.setattr(ranks_module, "EDGES", edges)
+    monkeypatch.setattr(ranks_module, "MONITOR_PARTS", edges)
     rng = np.random.default_rng(11)
     draw = {
         "continuous": lambda m: rng.random(m),

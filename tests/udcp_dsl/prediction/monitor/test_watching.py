@@ -13,7 +13,7 @@ import pytest
 import udcp_dsl as udcp
 from udcp_dsl.prediction.calibrate.calibration_scores import RankTable
 from udcp_dsl.prediction.monitor.ranks import Ranks
-from udcp_dsl.prediction.monitor.stream import Judged, Stream
+from udcp_dsl.prediction.monitor.stream import Stream, WatchedRows
 
 LOSS = "labels { a, b, c }  costs harm { a: 1, default: 2 }  loss l = size"
 N, LEVEL = 1000, 0.05
@@ -29,9 +29,9 @@ def watched(calibration: np.ndarray, new: np.ndarray, rng: np.random.Generator, 
     """What a monitor makes of scores, without the predictor that gave them."""
     ranks = Ranks.among(RankTable.of(calibration), k, rng)
     gaps = ranks.places(new, rng.random(len(new)))
-    _, p, beyond, chance = ranks.after(gaps, rng.random(len(new)))
-    judged = Judged(np.arange(1, len(new) + 1), p, beyond, chance, beyond)
-    return Stream(None, LEVEL, watch).after(judged)
+    _, p, above_threshold, chance = ranks.after(gaps, rng.random(len(new)))
+    rows_seen = WatchedRows(np.arange(1, len(new) + 1), p, above_threshold, chance, above_threshold)
+    return Stream(None, LEVEL, watch).after(rows_seen)
 
 
 def misses_alone(rng: np.random.Generator, n: int, rate: float) -> np.ndarray:
@@ -90,9 +90,9 @@ def test_what_would_not_do_raises_false_alarms() -> None:
     for _ in range(60):
         calibration, new = np.sort(rng.random(200)), rng.random(4000)
         p = (len(calibration) - np.searchsorted(calibration, new) + rng.random(len(new))) / (len(calibration) + 1)
-        beyond = new > calibration[180]
-        judged = Judged(np.arange(1, 4001), p, beyond, np.full(len(new), 0.1), beyond)
-        alarms += Stream(None, LEVEL, "both").after(judged).alarm is not None
+        above_threshold = new > calibration[180]
+        rows_seen = WatchedRows(np.arange(1, 4001), p, above_threshold, np.full(len(new), 0.1), above_threshold)
+        alarms += Stream(None, LEVEL, "both").after(rows_seen).alarm is not None
     assert alarms > 20
 
 

@@ -23,11 +23,11 @@ P = np.array([[0.5, 0.3, 0.2], [0.0, 0.0, 1.0], [0.1, 0.8, 0.1]])
 def test_price_ratio_and_lac_take_w_p_and_the_others_its_share(dtype: type) -> None:
     harm, given = Harm.of(LOSS, "harm"), P.astype(dtype)
     for name in ("price", "ratio", "lac"):
-        bought = harm.bought(given, udcp.make_oracle(name, LOSS))
+        bought = harm.weigh_block(given, udcp.make_oracle(name, LOSS))
         assert bought.dtype == dtype
         np.testing.assert_allclose(bought * 8, W * P, rtol=1e-6)  # one factor for all rows, a power of two
     for name in ("base", "raps", "greedy", "penalized", "ilp"):
-        bought = harm.bought(given, udcp.make_oracle(name, LOSS, **({"lam": 0.1} if name == "penalized" else {})))
+        bought = harm.weigh_block(given, udcp.make_oracle(name, LOSS, **({"lam": 0.1} if name == "penalized" else {})))
         np.testing.assert_allclose(bought.sum(axis=1), [1.0, 0.0, 1.0], rtol=1e-6)
         np.testing.assert_allclose(bought[0], [2.5 / 2.8, 0.3 / 2.8, 0.0], rtol=1e-6)
 

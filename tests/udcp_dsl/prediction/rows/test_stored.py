@@ -21,7 +21,7 @@ from click.testing import CliRunner
 import udcp_dsl as udcp
 from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.containers import BlockedMatrix, by_rows, changed, to_array
+from udcp_dsl.prediction.containers import BlockedMatrix, apply_by_rows, changed, to_array
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.source import Source, open_rows
 
@@ -223,7 +223,7 @@ def test_faults_name_part_and_row(tmp_path: Path) -> None:
 def test_few_rows_are_held_and_many_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = in_parts(tmp_path / "in")
     assert not isinstance(opened(folder).read().P, BlockedMatrix)
-    monkeypatch.setattr("udcp_dsl.prediction.rows.source.HELD", N * len(LABELS) - 1)
+    monkeypatch.setattr("udcp_dsl.prediction.rows.source.MEMORY_CELLS", N * len(LABELS) - 1)
     assert isinstance(opened(folder).read().P, BlockedMatrix)
     with pytest.warns(UserWarning, match="a random sample of 239 of the 240 rows is used"):
         sample = opened(folder).sampled(0)
@@ -246,7 +246,7 @@ def test_rows_of_a_stored_matrix_are_taken_and_changed_block_by_block() -> None:
     chosen = stored[np.array([0, 4, 9])]
     assert to_array(changed(chosen, lambda block: -block)).tolist() == [[0, -1], [-8, -9], [-18, -19]]
     assert to_array(chosen[1:]).tolist() == [[8, 9], [18, 19]]
-    assert by_rows(stored[:0], lambda block: block.sum(axis=1)).shape == (0,)
+    assert apply_by_rows(stored[:0], lambda block: block.sum(axis=1)).shape == (0,)
     with pytest.raises(IndexError, match="rising"):
         stored[np.array([2, 1])]
     rows = Rows(("a", "b"), stored, np.zeros(10, dtype=np.int64))  # type: ignore[arg-type]  # stands for the array
@@ -259,7 +259,7 @@ from pathlib import Path
 import numpy as np, pyarrow.parquet, scipy.stats
 from udcp_dsl.cli import main
 from udcp_dsl.prediction.rows import source
-source.HELD, source.BATCH = 1 << 19, 1 << 18
+source.MEMORY_CELLS, source.BATCH = 1 << 19, 1 << 18
 def run(*arguments):
     sys.argv = ["udcp", *arguments]
     try:

@@ -11,7 +11,7 @@ import pytest
 import udcp_dsl as udcp
 from udcp_dsl.prediction.calibrate import Rule
 from udcp_dsl.prediction.oracle import AnchoredOracle
-from udcp_dsl.prediction.stages.anchors import MOST, SHARE, Anchors, PricedRows, find_anchor
+from udcp_dsl.prediction.stages.anchors import MAX_ROWS, SHARE, Anchors, PricedRows, find_anchor
 from udcp_dsl.prediction.stages.setting import Cells, Setting
 
 HEAD = """
@@ -162,10 +162,10 @@ def test_few_rows_do_not_move_the_anchor() -> None:
 def test_folds_leave_every_cell_what_it_needs() -> None:
     rng = np.random.default_rng(0)
     cells = np.repeat([0, 1, 2, 3], [1000, 10, 40, 5])  # a quarter of the second would leave 8
-    fold = Cells(cells, 9).draw(SHARE, MOST, rng)
+    fold = Cells(cells, 9).draw(SHARE, MAX_ROWS, rng)
     left = np.delete(cells, fold)
     assert [int((left == c).sum()) for c in range(4)] == [750, 9, 30, 5]
-    assert len(Cells(np.zeros(100_000, dtype=np.int64), 9).draw(SHARE, MOST, rng)) == 1000
+    assert len(Cells(np.zeros(100_000, dtype=np.int64), 9).draw(SHARE, MAX_ROWS, rng)) == 1000
     assert Rule().covered(99, Fraction(1, 10)) == pytest.approx(90 / 99)
 
 
