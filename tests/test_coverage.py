@@ -24,11 +24,11 @@ from udcp_dsl.testing.coverage import (
     Problem,
     Source,
     Trials,
-    alarms,
     assert_coverage,
     coverage_trials,
-    fairly_covered,
+    covered_with_random_ties,
     pooled_chance,
+    significant_trials,
 )
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def cases(count: int, *, kind: str | None = None, **settings: Any) -> list[Case]
 
 def faults(every: list[Trials]) -> list[str]:
     """What is wrong with the coverage in these trials, each by itself and all together."""
-    found = [str(t) for t in alarms(every, FAMILY_WISE / 2)]
+    found = [str(t) for t in significant_trials(every, FAMILY_WISE / 2)]
     pooled = pooled_chance(every)
     return found + (
         [f"all {len(every)} together: the chance of this is {pooled:.1e}"] if pooled < FAMILY_WISE / 2 else []
@@ -278,7 +278,7 @@ def test_ties_broken_by_chance_give_the_law_exactly(values: int, draws: int) -> 
         cal, test = np.array(scores[:n], float), np.array(scores[n:], float)
         tau = np.sort(cal)[rank(n, alpha) - 1]
         for _ in range(draws):
-            counts[fairly_covered(test <= tau, cal, test, tau, alpha, rng).sum()] += 1
+            counts[covered_with_random_ties(test <= tau, cal, test, tau, alpha, rng).sum()] += 1
     law = coverage_law(n, alpha, 2).pmf([0, 1, 2])
     total = counts.sum()
     assert np.abs(counts / total - law).max() < 5 * np.sqrt(0.25 / total)
@@ -370,7 +370,7 @@ def conditional_trials(
             covered[name] += int(inside.sum())
             every = (calibration[name], (P, y))
             scores = [predictor.true_scores(predictor.rows(P, names[y])) for P, y in every]
-            fair[name] += int(fairly_covered(inside, *scores, thresholds[name], case.alpha, rng).sum())
+            fair[name] += int(covered_with_random_ties(inside, *scores, thresholds[name], case.alpha, rng).sum())
     return [
         Trials(n, n_test, case.alpha, repeats, covered[name], fair[name], name=f"{case.name}, {name}")
         for name, (_, n) in sources.items()

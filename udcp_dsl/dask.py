@@ -237,14 +237,14 @@ def _answers(client: Any, futures: list[Any]) -> Iterator[tuple[Any, Any]]:
     """The futures and their results as they are done; passes on each warning once, and raises errors."""
     from distributed import as_completed
 
-    seen = set[str]()
+    shown = set[str]()
     try:
         for future, (answer, messages) in as_completed(futures, loop=client.loop, with_results=True):
             if isinstance(answer, str):
                 raise InputError(answer)
             for message in messages:
-                if message not in seen:
-                    seen.add(message)
+                if message not in shown:
+                    shown.add(message)
                     warn(message)
             yield future, answer
     except BaseException:

@@ -498,8 +498,8 @@ class Loss(Shown):
         if self.inputs:  # what is refuted for one row is refuted
             expression, root = self.example.expression, id(self.expression.root)
             row = dict(prove(expression, self.labels)[id(expression.root)])
-            of_example = {name: _of_example(row[name]) for name, fact in known[root] if not fact and row[name].sets}
-            known[root] = with_facts(known[root], of_example)
+            examples = {name: _of_example(row[name]) for name, fact in known[root] if not fact and row[name].sets}
+            known[root] = with_facts(known[root], examples)
         return known
 
     @property

@@ -110,7 +110,7 @@ class CaseItem(SpecItem):
     def runtest(self) -> None:
         from udcp_dsl.diagnostics import InputError, SpecError, SpecWarning, keeping_warnings
         from udcp_dsl.loss import load
-        from udcp_dsl.validation.cases import tried
+        from udcp_dsl.validation.cases import check_case
 
         if self._case is None:
             raise Invalid(self._fault)
@@ -119,7 +119,7 @@ class CaseItem(SpecItem):
                 loss = load(self.path.with_suffix(".loss"), loss=self._case.loss)
         except (SpecError, InputError, OSError) as error:
             raise Invalid(str(error)) from None
-        verdict = tried(loss, self._case)
+        verdict = check_case(loss, self._case)
         if verdict.counter_example is not None:
             raise Invalid(f"{self._case.span}: {verdict.claim} fails\n  {verdict.counter_example.text}")
 

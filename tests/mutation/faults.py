@@ -278,8 +278,8 @@ _MATHEMATICS = (
     Fault(
         "lowering: `within` pushed to the wrong side",
         "udcp_dsl/expression/atoms/within.py",
-        "model.touches(self.outside, push.turned)",
-        "model.touches(self.outside, push)",
+        "model.any_of(self.outside, push.reversed)",
+        "model.any_of(self.outside, push)",
         (LOWER, "-k", "any_loss or whichever"),
     ),
     Fault(

@@ -10,7 +10,7 @@ DOUBTS = "tests/udcp_dsl/prediction/test_input_warnings.py"
 SETS = "tests/udcp_dsl/prediction/test_sets.py"
 HOSTILE = "tests/udcp_dsl/prediction/test_hostile_predictors.py"
 DIAGNOSTICS = "tests/udcp_dsl/test_diagnostics.py"
-STUDIO = "tests/udcp_dsl/studio/test_keeping.py"
+STUDIO = "tests/udcp_dsl/studio/test_saving.py"
 MEANT = "tests/udcp_dsl/test_spec_warnings.py"
 TABLES = "tests/udcp_dsl/prediction/rows/test_tables_in_the_wild.py"
 SYNTAX = "tests/udcp_dsl/language/test_syntax_faults.py"
@@ -234,14 +234,14 @@ _HOSTILE = (
     ),
     Fault(
         "studio: a spec that was changed on disk is written over",
-        "udcp_dsl/studio/place.py",
+        "udcp_dsl/studio/spec_folder.py",
         "path.read_bytes() not in (self.content, content)",
         "False",
         (STUDIO, "-k", "somebody_else"),
     ),
     Fault(
         "studio: cases that come at once are lost",
-        "udcp_dsl/studio/keeping.py",
+        "udcp_dsl/studio/saving.py",
         "with studio.writing:",
         "if True:",
         (STUDIO, "-k", "at_once"),

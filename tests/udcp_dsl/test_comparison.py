@@ -109,7 +109,7 @@ def test_a_split_does_not_depend_on_how_many_there_are(comparison: Comparison) -
 
 
 def test_scores_that_are_not_kept(comparison: Comparison, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(splits, "_HELD", 0)
+    monkeypatch.setattr(splits, "_MAX_SCORES_IN_MEMORY", 0)
     again = compared(groups=SITES)
     assert untimed(again.runs) == untimed(comparison.runs)
     assert again.curves == comparison.curves

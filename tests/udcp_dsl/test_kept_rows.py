@@ -58,7 +58,7 @@ def test_sets_cover_and_cost_less_by_price(make: Any, spec: str) -> None:
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(udcp.InputError, match="have 320 labels, its spec has 54"):
-        kept_rows._kept("icons", "code/languages", "", 0)
+        kept_rows._load("icons", "code/languages", "", 0)
     monkeypatch.setattr(kept_rows, "_FOLDER", tmp_path)
     with pytest.raises(udcp.InputError, match="the rows of icons are not part of this installation"):
         icons()

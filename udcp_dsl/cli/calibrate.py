@@ -8,7 +8,7 @@ import click
 
 from udcp_dsl.cli.ending import finish
 from udcp_dsl.cli.promise_options import asks
-from udcp_dsl.cli.row_options import RowOptions, check_output, chooses_oracle, heeding_warnings, reads_rows
+from udcp_dsl.cli.row_options import RowOptions, check_output, chooses_oracle, collect_warnings, reads_rows
 from udcp_dsl.cli.solving import Computing, chooses_engine, computes, on_cluster, solving
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.cli.thresholds import (
@@ -63,7 +63,7 @@ def command(
         asked["conditional"] = "group"
     check_output(output, ".json")
     diagnostics = diagnostics_of(loss, [oracle])
-    with heeding_warnings() as warnings:
+    with collect_warnings() as warnings:
         predictor = SetPredictor(
             loss, oracle, options=options, promise=Promise(**asked), class_names=row_options.class_names
         )
@@ -90,7 +90,7 @@ def command(
     findings = spec_findings(predictor, rows if as_they_are else None)
     diagnostics += [found.diagnostic for found in findings]
     described = _described(predictor, output, accuracy, len(rows), findings)
-    return finish(described, {"diagnostics": diagnostics, "warnings": warnings}, write=write, key="file", said="")
+    return finish(described, {"diagnostics": diagnostics, "warnings": warnings}, write=write, key="file", message="")
 
 
 def _described(

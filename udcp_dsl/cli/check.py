@@ -58,15 +58,15 @@ def command(loss: Loss, sized: bool, model_file: str | None, why: bool, timed: b
     if free and not wants_json():
         show_diagnostics([free])
     diagnostics = [*loss.warnings, *([free] if free else []), *(found.diagnostic for found in findings)]
-    told: dict[str, object] = {"diagnostics": diagnostics, "file": loss.source.name}
+    fields: dict[str, object] = {"diagnostics": diagnostics, "file": loss.source.name}
     verdict = [] if size is None else ["ilp: " + ", ".join(f"{count:,} {what}" for what, count in size.items())]
     verdict += [] if no_model is None else [f"ilp: {no_model}"]
     verdict += [] if model_file is None else [f"written to {model_file}"]
-    told |= {"ilp": size, "why_not_ilp": no_model} if sized or model_file is not None else {}
-    told |= {} if model_file is None else {"exported": model_file}
+    fields |= {"ilp": size, "why_not_ilp": no_model} if sized or model_file is not None else {}
+    fields |= {} if model_file is None else {"exported": model_file}
     described = _described(loss, lost, applicable, seconds, why=why)
     described = replace(described, tables=(*described.tables, findings_table(findings)), verdict=tuple(verdict))
-    return finish(described, told, status=0 if no_model is None else FAILED)
+    return finish(described, fields, status=0 if no_model is None else FAILED)
 
 
 def _model_size(loss: Loss) -> tuple[dict[str, int] | None, str | None]:
@@ -125,12 +125,12 @@ def _facts(loss: Loss, lost: Mapping[str, tuple[str, ...]]) -> Table:
 
     def why(named: tuple[str, Fact]) -> Line:
         name, fact = named
-        said: tuple[str | Styled, ...] = (fact.reason,)
+        lines: tuple[str | Styled, ...] = (fact.reason,)
         if fact.blame is not None:
-            said += ("\n", Styled(f"because of {shown_blame(fact.blame)}", "dim"))
+            lines += ("\n", Styled(f"because of {shown_blame(fact.blame)}", "dim"))
         if lost[name]:
-            said += ("\n", f"so that {' and '.join(map(_consequence, lost[name]))}")
-        return said
+            lines += ("\n", f"so that {' and '.join(map(_consequence, lost[name]))}")
+        return lines
 
     columns = (
         Column("fact", 0, kind="word"),
@@ -152,13 +152,13 @@ def _applies(applies: bool) -> Styled:
 
 def _measured(loss: Loss, applicable: Sequence[Applicability]) -> dict[str, float | None]:
     from udcp_dsl.cli.progress import waiting
-    from udcp_dsl.cli.timing import seconds_a_row
+    from udcp_dsl.cli.timing import seconds_per_row
 
     found = dict[str, float | None]()
     for oracle in applicable:
         if oracle.applies:
             with waiting(f"measuring {oracle.name}"):
-                found[oracle.name] = seconds_a_row(oracle.name, loss)
+                found[oracle.name] = seconds_per_row(oracle.name, loss)
     return found
 
 

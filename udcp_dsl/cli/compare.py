@@ -17,7 +17,7 @@ from udcp_dsl.cli.row_options import (
     check_folder,
     check_output,
     check_table,
-    heeding_warnings,
+    collect_warnings,
     names_option,
     reads_rows,
 )
@@ -131,14 +131,14 @@ def command(
         raise InputError("the report and the figures need matplotlib: pip install 'udcp_dsl[report]'")
     if swept:
         _check_sweep(swept, losses, outputs)
-    with heeding_warnings():  # refuses impossible promises before anything is read
+    with collect_warnings():  # refuses impossible promises before anything is read
         promise = compared_promise(Promise(**asked))
         if swept and not promise.is_marginal:
             raise InputError("--param with several values cannot be combined with --conditional: give one value")
         for loss in losses:
             promise.harm(loss)
     diagnostics = [x for loss in losses for x in diagnostics_of(loss, oracles or oracle_names())]
-    with heeding_warnings() as warnings:
+    with collect_warnings() as warnings:
         rows = row_options.source(*map(promise.reads, losses)).sampled(promise.seed)
         options: dict[str, Any] = {"oracles": oracles or None, "splits": splits, "progress": tracked}
         options |= {"label_names": label_names, "promise": promise}
@@ -147,12 +147,12 @@ def command(
             found = sweep(losses[0], rows, param=param, values=values, **options)
         else:
             comparison = compare(losses, rows, **options)
-    told = {"diagnostics": diagnostics, "warnings": warnings}
+    fields = {"diagnostics": diagnostics, "warnings": warnings}
     if swept:
-        return finish(found, told, write=lambda: _write_sweep(found, outputs.figures), key="files")
+        return finish(found, fields, write=lambda: _write_sweep(found, outputs.figures), key="files")
     data, silent = Path(row_options.file).name, outputs.out == STDOUT
     return finish(
-        _with_verdict(comparison), told, write=lambda: outputs.write(comparison, data), key="files", err=silent
+        _with_verdict(comparison), fields, write=lambda: outputs.write(comparison, data), key="files", err=silent
     )
 
 

@@ -18,7 +18,7 @@ import click
 from udcp_dsl.cli.compare import Outputs
 from udcp_dsl.cli.ending import finish, json_option, show
 from udcp_dsl.cli.progress import tracked, waiting
-from udcp_dsl.cli.row_options import alpha_option, check_output, heeding_warnings
+from udcp_dsl.cli.row_options import alpha_option, check_output, collect_warnings
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.showing import Column, Description, Styled, Table, counted, listed
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
 _SHOWN = 5  # instances
-_TEACHING = 2  # instructive instances at the beginning of a loss's examples
+_INSTRUCTIVE = 2  # instructive instances at the beginning of a loss's examples
 _LABELS_SHOWN = 9  # labels of a set; instances with more are passed over if there are others
 _TEXT_SHOWN = 70  # characters
 _FACTS = ("monotone", "separable", "submodular", "laminar", "tree_diameter")
@@ -105,7 +105,7 @@ def command(
         raise InputError(
             f"the demo needs {' and '.join(needed)}: pip install 'udcp_dsl[{extra}]' (or '.[{extra}]' here)"
         )
-    with heeding_warnings() as warnings:
+    with collect_warnings() as warnings:
         with waiting("building the data"):
             data = _languages(rows, seed, probabilities) if dataset == "languages" else _digits(rows, seed)
         show(_introduction(data))
@@ -129,9 +129,9 @@ def command(
         ),
         data={**comparison.as_dict(), "instances": instances},
     )
-    told = {"dataset": dataset, "origin": data.origin, "warnings": warnings, "diagnostics": []}
-    said = "The report is in {}: curves, strata, and more instances. Open it in a browser."
-    return finish(described, told, write=write, key="report", said=said)
+    fields = {"dataset": dataset, "origin": data.origin, "warnings": warnings, "diagnostics": []}
+    message = "The report is in {}: curves, strata, and more instances. Open it in a browser."
+    return finish(described, fields, write=write, key="report", message=message)
 
 
 def _languages(rows: int, seed: int, probabilities: str) -> _Data:
@@ -211,8 +211,8 @@ def _chosen(comparison: Comparison) -> list[_Instance]:
         name: [_Instance(name, x, *x.pair, x.why) for x in comparison.examples[name] if x.pair is not None]
         for name in comparison.names
     }
-    first = [instance for instances in found.values() for instance in instances[:_TEACHING]]
-    rest = [sorted(instances[_TEACHING:], key=lambda x: not _readable(x)) for instances in found.values()]
+    first = [instance for instances in found.values() for instance in instances[:_INSTRUCTIVE]]
+    rest = [sorted(instances[_INSTRUCTIVE:], key=lambda x: not _readable(x)) for instances in found.values()]
     turns = [instances[turn] for turn in range(_SHOWN) for instances in rest if turn < len(instances)]
     return [*first, *turns][:_SHOWN]
 
@@ -228,7 +228,7 @@ def _readable(instance: _Instance) -> bool:
 def _sets(number: int, instance: _Instance, comparison: Comparison) -> Table:
     example = instance.example
     text = "" if example.name is None else f"“{example.name[:_TEXT_SHOWN]}{'…' * (len(example.name) > _TEXT_SHOWN)}” "
-    told = f"{text}(row {example.row}), truth {comparison.called(example.truth)}, by {instance.loss}"
+    heading = f"{text}(row {example.row}), truth {comparison.called(example.truth)}, by {instance.loss}"
     terms: Mapping[str, float] = next(iter(example.terms.values()))
 
     def term_column(term: str) -> Column:
@@ -243,7 +243,7 @@ def _sets(number: int, instance: _Instance, comparison: Comparison) -> Table:
     return Table(
         columns,
         sorted(example.sets, key=example.costs.__getitem__),
-        (Styled(f"Instance {number}: ", "bold"), told),
+        (Styled(f"Instance {number}: ", "bold"), heading),
         instance.why,
         stands_out=(instance.best, instance.rival).__contains__,
     )

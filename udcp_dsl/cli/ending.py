@@ -42,28 +42,29 @@ def show(*described: Description | Result, err: bool = False) -> None:
 
 def finish(
     result: Description | Result,
-    told: Mapping[str, object] | None = None,
+    fields: Mapping[str, object] | None = None,
     *,
     status: int = 0,
     write: Callable[[], Iterable[str]] = tuple,
     key: str = "",
-    said: str = "{} is written",
+    message: str = "{} is written",
     err: bool = False,
 ) -> int:
     """Show the result, write the files, and return the exit status.
 
-    JSON has `told` and, under `key`, the files: a list if the key is "files", otherwise one name or None. With --json,
-    a file that cannot be written is reported in the diagnostics, with status 2, and the result is still printed.
+    JSON has `fields` and, under `key`, the files: a list if the key is "files", otherwise one name or None. With
+    --json, a file that cannot be written is reported in the diagnostics, with status 2, and the result is still
+    printed.
     """
     if not wants_json():
         show(result, err=err)
         for file in write():
-            if said:
-                click.echo(said.format(visible(file)), err=err)
+            if message:
+                click.echo(message.format(visible(file)), err=err)
         return status
     from udcp_dsl.showing.plain_data import as_data, plain
 
-    data = {name: plain(value) for name, value in (told or {}).items()}
+    data = {name: plain(value) for name, value in (fields or {}).items()}
     try:
         written, faults = list(write()), []
     except (InputError, OSError) as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from udcp_dsl.cli.ending import finish, json_option, show
-from udcp_dsl.cli.row_options import RowOptions, heeding_warnings, reads_rows
+from udcp_dsl.cli.row_options import RowOptions, collect_warnings, reads_rows
 from udcp_dsl.cli.solving import Computing, computes, solving
 from udcp_dsl.showing import Description
 
@@ -40,7 +40,7 @@ def command(
     from udcp_dsl.prediction.input_warnings import warn_of_another_order
     from udcp_dsl.prediction.predictor import SetPredictor
 
-    with heeding_warnings() as warnings:
+    with collect_warnings() as warnings:
         predictor = SetPredictor.load(predictor_file)
         levels = predictor.alphas if alpha is None else (predictor.calibrated.level(alpha),)
         rows = row_options.source_for(predictor).read()
@@ -60,7 +60,7 @@ def command(
 
 def _promise(predictor: SetPredictor, alpha: Fraction, evaluation: Evaluation) -> str:
     """What was promised, compared with what was measured."""
-    told, n = predictor.fitted.guarantee(alpha), predictor.calibrated.n
+    guarantee, n = predictor.fitted.guarantee(alpha), predictor.calibrated.n
     low, high = evaluation.interval
     if evaluation.risk is not None:
         risk = evaluation.risk
@@ -71,4 +71,4 @@ def _promise(predictor: SetPredictor, alpha: Fraction, evaluation: Evaluation) -
     place = "is below" if high < promised else "is above" if low > promised else "contains"
     where = f"{what} {place} {float(promised):g}"
     over = "" if predictor.promise.confidence is not None else ", on average over calibrations"
-    return f"promised: {told}{over} ({n:,} rows); {where}"
+    return f"promised: {guarantee}{over} ({n:,} rows); {where}"

@@ -13,7 +13,7 @@ from udcp_dsl.cli.spec import reads_spec
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
-_MARK = b"\xef\xbb\xbf"  # the byte-order mark of UTF-8, with which a file may begin
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # the byte-order mark of UTF-8, with which a file may begin
 
 
 @click.command("fit", epilog="Example:  udcp fit pets.loss --cases pets.cases --write")
@@ -42,10 +42,10 @@ def command(loss: Loss, cases_file: str | None, write: bool, seed: int) -> int:
         text = fit.spec_text()
         check_text(fit, text)
         path = Path(loss.source.name)
-        mark = _MARK if path.read_bytes().startswith(_MARK) else b""
+        mark = _BYTE_ORDER_MARK if path.read_bytes().startswith(_BYTE_ORDER_MARK) else b""
         with atomic_write(path) as temporary:
             temporary.write_bytes(mark + text.encode())
         return [str(path)]
 
-    told = {"diagnostics": loss.warnings, "file": loss.source.name}
-    return finish(fit, told, status=0 if fit.ok else FAILED, write=written, key="written")
+    fields = {"diagnostics": loss.warnings, "file": loss.source.name}
+    return finish(fit, fields, status=0 if fit.ok else FAILED, write=written, key="written")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from udcp_dsl.cli.ending import FAILED, finish
-from udcp_dsl.cli.row_options import RowOptions, heeding_warnings, reads_rows
+from udcp_dsl.cli.row_options import RowOptions, collect_warnings, reads_rows
 from udcp_dsl.cli.solving import Computing, computes, solving, solving_oracle
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.diagnostics import InputError, OracleError
@@ -98,7 +98,7 @@ def command(
     from udcp_dsl.prediction.oracle import SolvingOracle
 
     diagnostics = diagnostics_of(loss, names or _USUAL)
-    with heeding_warnings() as warnings:
+    with collect_warnings() as warnings:
         made, left_out = _made(loss, names)
         exact = solving_oracle(loss, levels=[mass], solver=solver, time_limit=time_limit)
         rows = row_options.read(loss)

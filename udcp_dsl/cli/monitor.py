@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from udcp_dsl.cli.ending import FAILED, finish, json_option
-from udcp_dsl.cli.row_options import RowOptions, check_output, heeding_warnings, reads_rows
+from udcp_dsl.cli.row_options import RowOptions, check_output, collect_warnings, reads_rows
 from udcp_dsl.cli.solving import Computing, computes, solving
 from udcp_dsl.diagnostics import InputError
 
@@ -66,7 +66,7 @@ def command(
         check_output(plot)
     if state is not None:
         check_output(state)
-    with heeding_warnings() as warnings:
+    with collect_warnings() as warnings:
         predictor = SetPredictor.load(predictor_file)
         if state is not None and Path(state).exists():
             monitor = Monitor.load(state, predictor)
@@ -83,8 +83,8 @@ def command(
     alarms = monitor.alarms
     described = monitor.describe()
     if alarms:
-        told = (f"{'ALARM' if alarm in new else 'alarm before'}: {alarm}" for alarm in alarms)
-        described = replace(described, verdict=tuple(told))
+        lines = (f"{'ALARM' if alarm in new else 'alarm before'}: {alarm}" for alarm in alarms)
+        described = replace(described, verdict=tuple(lines))
     about = {"warnings": warnings, "file": predictor_file, "state": state, "plot": plot}
     return finish(described, about, status=FAILED if alarms else 0)
 

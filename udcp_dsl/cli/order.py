@@ -13,7 +13,7 @@ import click
 from udcp_dsl.cli.ending import finish, wants_json
 from udcp_dsl.cli.input_options import takes_inputs
 from udcp_dsl.cli.progress import waiting
-from udcp_dsl.cli.row_options import RowOptions, check_output, chooses_oracle, heeding_warnings, reads_rows
+from udcp_dsl.cli.row_options import RowOptions, check_output, chooses_oracle, collect_warnings, reads_rows
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.showing import Column, Description, Styled, Table, in_unit, visible
@@ -70,7 +70,7 @@ def command(
         check_figure(plot)
         check_output(plot)
     diagnostics = diagnostics_of(loss, [oracle])
-    with heeding_warnings() as warnings:
+    with collect_warnings() as warnings:
         made = make_oracle(oracle, loss, **options)
         if made.untuned:
             raise InputError(f"oracle {oracle!r} has no lambda before it is calibrated: give one, --option lam=0.1")
@@ -110,8 +110,8 @@ def command(
         ),
         data={"loss": loss.name, "unit": loss.unit, **by, "row": row, "id": name, "labels": loss.K, "hull": None},
     )
-    told = {"diagnostics": diagnostics, "warnings": warnings}
-    return finish(described, told, write=write, key="plot", said="figure written to {}")
+    fields = {"diagnostics": diagnostics, "warnings": warnings}
+    return finish(described, fields, write=write, key="plot", message="figure written to {}")
 
 
 def _order_table(steps: Sequence[dict[str, Any]], unit: str | None, note: Styled) -> Table:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from udcp_dsl.cli.ending import finish, json_option
-from udcp_dsl.cli.row_options import RowOptions, check_folder, check_output, check_table, heeding_warnings, reads_rows
+from udcp_dsl.cli.row_options import RowOptions, check_folder, check_output, check_table, collect_warnings, reads_rows
 from udcp_dsl.cli.solving import Computing, chooses_engine, computes, on_cluster, solving
 from udcp_dsl.cli.terminal import STDOUT, written_to
 from udcp_dsl.diagnostics import InputError
@@ -106,7 +106,7 @@ def command(
         known_ending(Path(p_values_file), P_VALUES)
     if computing.dask and not folder:
         raise InputError("--engine dask writes one file per input part: give a folder, -o sets/")
-    with heeding_warnings() as warnings:
+    with collect_warnings() as warnings:
         predictor = SetPredictor.load(predictor_file)
         level = predictor.calibrated.level(alpha)
         source = row_options.source_for(predictor)
@@ -119,11 +119,11 @@ def command(
         if folder:
             parts = _opened(predictor, source, level, output, f".{form or 'parquet'}")
             before = len(parts.files) - len(parts.remaining)
-            with _advising(lambda: _finished(parts)):
+            with _with_advice(lambda: _finished(parts)):
                 tally = _into_folder(predictor, parts, level, computing)
         else:
             with (
-                _advising(lambda: _NOT_IN_PARTS),
+                _with_advice(lambda: _NOT_IN_PARTS),
                 written_to(output, f".{form or 'csv'}") as file,
                 solving(predictor.oracle, source.rows, computing, doing="predicting", blocks=True) as tell,
             ):
@@ -134,12 +134,12 @@ def command(
     if tally.n:
         size, cost = tally.size / tally.n, tally.cost / tally.n
         handed = tally.handed_over / tally.n if predictor.loss.ceiling is not None else None
-        said = [f"{where}: {tally.n:,} sets at alpha {show_level(level)}", f"mean size {size:.4g}"]
+        sentence = [f"{where}: {tally.n:,} sets at alpha {show_level(level)}", f"mean size {size:.4g}"]
         empty = f"{tally.empty:,} empty ({share_text(tally.empty / tally.n)})"
-        said += [f"{in_unit('mean cost', predictor.loss.unit)} {cost:.6g}", *([empty] if tally.empty else [])]
-        said += [*([] if handed is None else [f"{handed:.1%} handed over"]), *([parts_there] if before else [])]
+        sentence += [f"{in_unit('mean cost', predictor.loss.unit)} {cost:.6g}", *([empty] if tally.empty else [])]
+        sentence += [*([] if handed is None else [f"{handed:.1%} handed over"]), *([parts_there] if before else [])]
     else:
-        said = [f"{where}: all {before:,} parts were there before"]
+        sentence = [f"{where}: all {before:,} parts were there before"]
     data: dict[str, Any] = {
         "file": output,
         **({} if p_values_file is None else {"p_values": p_values_file}),
@@ -165,12 +165,12 @@ def command(
             *lines,
             f"{parts.manifest} had to go inside: read the sets as {Path(output) / '*'}.{form or 'parquet'}",
         )
-    described = Description(lines=lines, verdict=(", ".join(said),), data=data)
+    described = Description(lines=lines, verdict=(", ".join(sentence),), data=data)
     return finish(described, {"warnings": warnings}, err=output == STDOUT)
 
 
 @contextmanager
-def _advising(how: Callable[[], str]) -> Iterator[None]:
+def _with_advice(how: Callable[[], str]) -> Iterator[None]:
     """Make an interrupt of the block say how to continue."""
     try:
         yield

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_PATIENCE = 1.0  # seconds before anything is worth showing
-_EVERY = 8.0  # seconds between lines without a terminal
+_DELAY_SECONDS = 1.0  # seconds before anything is worth showing
+_LINE_SECONDS = 8.0  # seconds between lines without a terminal
 _BAR, _SHORTEST = 24, 4  # columns of the bar: at most, and at least if it is shown
-_LOOK = 0.05  # seconds between checks whether numba is imported and can be listened to
+_POLL_SECONDS = 0.05  # seconds between checks whether numba is imported and can be listened to
 _COMPILES = "compiling, as the first time on a machine: up to a minute, then cached"
 
 
@@ -140,7 +140,7 @@ def waiting(doing: str, total: int | None = None) -> Iterator[Work]:
 
 
 @contextmanager
-def counted(total: int | None, doing: str) -> Iterator[Callable[[], None]]:
+def step_counter(total: int | None, doing: str) -> Iterator[Callable[[], None]]:
     """A function to call after each of many slow steps."""
     with showing(Work(doing, total)) as work:
         done = 0
@@ -171,17 +171,17 @@ def showing(work: Work) -> Iterator[Work]:
 
 
 def _listen(work: Work, over: threading.Event) -> None:
-    while not over.wait(_LOOK):
+    while not over.wait(_POLL_SECONDS):
         work.listen()
 
 
 def _in_lines(work: Work, over: threading.Event) -> None:
-    while not over.wait(_EVERY):
+    while not over.wait(_LINE_SECONDS):
         print(work.line(), file=sys.stderr, flush=True)
 
 
 def _on_terminal(work: Work, over: threading.Event) -> None:
-    if over.wait(_PATIENCE):
+    if over.wait(_DELAY_SECONDS):
         return
     from rich.console import Console
     from rich.live import Live

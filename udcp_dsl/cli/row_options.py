@@ -275,9 +275,9 @@ def check_output(path: str, *endings: str) -> None:
         raise InputError(f"{path}: there is no folder {str(Path(path).parent)!r} to write it to")
     ctx = click.get_current_context()
     own_name = "and would be overwritten: give the output a name of its own"
-    if sum(_same(path, name) for name in _names(ctx)) > 1:
+    if sum(_is_same_file(path, name) for name in _names(ctx)) > 1:
         raise InputError(f"{path}: is named twice, {own_name}")
-    if any(_same(path, file) for file in files_read(ctx)):
+    if any(_is_same_file(path, file) for file in files_read(ctx)):
         raise InputError(f"{path}: is read by this command, {own_name}")
     check_writable(path)
 
@@ -309,12 +309,12 @@ def _names(ctx: click.Context) -> Iterator[str]:
                 yield from [text.rpartition(":")[0]] if ":" in text else []
 
 
-def _same(path: str, name: str | Path) -> bool:
+def _is_same_file(path: str, name: str | Path) -> bool:
     return bool(name) and Path(path).resolve() == Path(name).resolve()
 
 
 @contextmanager
-def heeding_warnings() -> Iterator[list[str]]:
+def collect_warnings() -> Iterator[list[str]]:
     """Print each warning on stderr once, when it is raised; with --json, leave them to the command to print.
 
     Warnings and errors are worded for callers from Python; here they are reworded to name command-line options.
@@ -322,7 +322,7 @@ def heeding_warnings() -> Iterator[list[str]]:
     messages: list[str] = []
     silent = wants_json()
 
-    def told(message: Warning | str, category: type[Warning], *place: object, **more: object) -> None:
+    def show(message: Warning | str, category: type[Warning], *place: object, **more: object) -> None:
         text = _by_option(str(message))
         if text not in messages:
             messages.append(text)
@@ -332,7 +332,7 @@ def heeding_warnings() -> Iterator[list[str]]:
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
         warnings.simplefilter("ignore", SpecWarning)  # commands show them as diagnostics
-        warnings.showwarning = told
+        warnings.showwarning = show
         try:
             yield messages
         except InputError as error:

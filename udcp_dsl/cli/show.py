@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _STATES = ("proved", "refuted", "unknown")
 _LISTED = 8
-_APART = ("alpha", "repair", "temperature")  # options of a promise that are shown as found, not as requested
+_SHOWN_AS_FOUND = ("alpha", "repair", "temperature")  # options of a promise that are shown as found, not as requested
 
 
 @click.command("show", epilog="Example:  udcp show pets.json")
@@ -61,7 +61,7 @@ def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
     from udcp_dsl.prediction.promises.promise import OPTIONS
 
     loss, anchors, promise = predictor.loss, predictor.anchors, predictor.promise
-    asked = {name: getattr(promise, name) for name in OPTIONS if name not in _APART}
+    asked = {name: getattr(promise, name) for name in OPTIONS if name not in _SHOWN_AS_FOUND}
     return {
         **calibration_as_data(predictor),
         "labels": list(loss.labels),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from udcp_dsl.cli.progress import counted, waiting
+from udcp_dsl.cli.progress import step_counter, waiting
 from udcp_dsl.diagnostics import InputError, OracleError
 
 if TYPE_CHECKING:
@@ -110,7 +110,10 @@ def solving(
             yield work.at
         return
     most = computing.workers or (cores() if rows is None or rows >= _WORTH_WORKERS else 1)
-    with counted(rows, doing) as advance, oracle.running(workers=most, checkpoint=computing.resume, advance=advance):
+    with (
+        step_counter(rows, doing) as advance,
+        oracle.running(workers=most, checkpoint=computing.resume, advance=advance),
+    ):
         yield None
 
 

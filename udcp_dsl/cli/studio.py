@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from udcp_dsl.cli.ending import finish, json_option
-from udcp_dsl.cli.row_options import RowOptions, alpha_option, heeding_warnings, reads_rows
+from udcp_dsl.cli.row_options import RowOptions, alpha_option, collect_warnings, reads_rows
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.showing import Description
 
 if TYPE_CHECKING:
     from udcp_dsl.studio.instances import Supply
-    from udcp_dsl.studio.place import Place
+    from udcp_dsl.studio.spec_folder import SpecFolder
 
 _FIRST = "dermatology/triage"  # the example that it opens on
 
@@ -51,8 +51,8 @@ def command(
     127.0.0.1 only, at an address that holds a token. Files are read and written only in the folder of SPEC (without
     SPEC, in the current one). Press Ctrl-C to end it.
     """
-    from udcp_dsl.studio.place import open_spec
     from udcp_dsl.studio.serving import listening, require_studio, serve
+    from udcp_dsl.studio.spec_folder import open_spec
     from udcp_dsl.studio.studio import Studio
 
     require_studio()
@@ -63,14 +63,14 @@ def command(
     place, text = _example() if spec is None else open_spec(spec)
     supply = None
     if row_options is not None:
-        with heeding_warnings():
+        with collect_warnings():
             supply = _rows(place, text, row_options)
     opened = listening(port)
     studio = Studio(place, text, alpha=alphas[0]) if supply is None else Studio(place, text, supply, alpha=alphas[0])
 
     def ready(address: str) -> None:
-        said = (f"{place.shown} is open at", "", f"  {address}", "", "Ctrl-C ends it.")
-        finish(Description(verdict=said, data={"address": address, "spec": place.shown}))
+        lines = (f"{place.shown} is open at", "", f"  {address}", "", "Ctrl-C ends it.")
+        finish(Description(verdict=lines, data={"address": address, "spec": place.shown}))
         if not no_browser:
             import webbrowser
 
@@ -79,9 +79,9 @@ def command(
     serve(studio, opened, ready)
 
 
-def _example() -> tuple[Place, str]:
+def _example() -> tuple[SpecFolder, str]:
     from udcp_dsl.datasets.example_specs import example_specs
-    from udcp_dsl.studio.place import example
+    from udcp_dsl.studio.spec_folder import example
 
     specs = example_specs()
     if not specs:
@@ -89,7 +89,7 @@ def _example() -> tuple[Place, str]:
     return example(specs.get(_FIRST, next(iter(specs.values()))), Path.cwd())
 
 
-def _rows(place: Place, text: str, row_options: RowOptions) -> Supply:
+def _rows(place: SpecFolder, text: str, row_options: RowOptions) -> Supply:
     """The user's rows, read before anything is served: the studio itself reads none."""
     from udcp_dsl.loss import loads
     from udcp_dsl.studio.instances import own

@@ -123,9 +123,9 @@ def report_error(error: Exception, as_json: bool) -> None:
     elif isinstance(error, SpecError):
         show_diagnostics(error.diagnostics)
     elif isinstance(error, click.ClickException):
-        said = StringIO()
-        error.show(said)
-        click.echo(visible_lines(said.getvalue()), nl=False, err=True, color=True)
+        text = StringIO()
+        error.show(text)
+        click.echo(visible_lines(text.getvalue()), nl=False, err=True, color=True)
     else:
         tell("error:", "red", _message(error))
 
@@ -149,8 +149,8 @@ def error_as_data(error: Exception) -> list[dict[str, object]]:
     kinds = {InputError: "input", OracleError: "oracle", click.ClickException: "usage", OSError: "file"}
     code = next(code for kind, code in kinds.items() if isinstance(error, kind))
     nowhere = dict.fromkeys(("file", "line", "column", "end_line", "end_column"))
-    said = {"message": _message(error), "help": "", "fixes": [], "related": []}
-    return [{"code": code, "severity": "error", **nowhere, **said}]
+    content = {"message": _message(error), "help": "", "fixes": [], "related": []}
+    return [{"code": code, "severity": "error", **nowhere, **content}]
 
 
 def _message(error: Exception) -> str:

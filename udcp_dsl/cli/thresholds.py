@@ -87,9 +87,9 @@ def found_lines(predictor: SetPredictor) -> list[str]:
     chain, decision = predictor.fitted, predictor.decision
     worth = chain.find(WorthOfMiss)
     unit = with_unit("", predictor.loss.unit)
-    told = [] if worth is None else [worth.sentence(chain.setting)]
-    told += [] if decision is None else [f"decided {decision.sentence(unit)}"]
-    return [*told, *([said] if (said := worth_line(predictor)) else [])]
+    lines = [] if worth is None else [worth.sentence(chain.setting)]
+    lines += [] if decision is None else [f"decided {decision.sentence(unit)}"]
+    return [*lines, *([line] if (line := worth_line(predictor)) else [])]
 
 
 def worth_line(predictor: SetPredictor) -> str:
@@ -99,7 +99,7 @@ def worth_line(predictor: SetPredictor) -> str:
 
     unit = predictor.loss.unit
 
-    def told(worth: float) -> str:
+    def worth_text(worth: float) -> str:
         return with_unit(f"{worth:.4g}", unit) if math.isfinite(worth) else "more than any label costs"
 
     parts: list[str] = []
@@ -108,7 +108,7 @@ def worth_line(predictor: SetPredictor) -> str:
         if worth is None:
             return ""
         named = {"": worth} if isinstance(worth, float) else dict(list(worth.items())[:_SHOWN])
-        values = ", ".join(f"at {told(x)}{f' in {name!r}' if name else ''}" for name, x in named.items())
+        values = ", ".join(f"at {worth_text(x)}{f' in {name!r}' if name else ''}" for name, x in named.items())
         parts.append(f"at {'alpha ' if not parts else ''}{show_level(alpha)} {values}")
     first, *others = parts
     return "; ".join([first.replace(" at ", " a missed truth is valued at ", 1), *others])

@@ -20,7 +20,7 @@ _ROWS, _REPEATS = 32, 3
 _ENOUGH = 1.0  # seconds per oracle above which fewer rows and one measurement suffice
 
 
-def seconds_a_row(name: str, loss: Loss) -> float | None:
+def seconds_per_row(name: str, loss: Loss) -> float | None:
     """The least time of a few measurements on rows of a generated classifier; None if the oracle fails."""
     rng = np.random.default_rng(0)
     P, _ = Problem.generated(loss.K, rng, kind="calibrated").draw(_ROWS, rng)

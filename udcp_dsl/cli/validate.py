@@ -12,7 +12,7 @@ import click
 
 from udcp_dsl.cli.ending import FAILED, finish
 from udcp_dsl.cli.progress import Work, showing
-from udcp_dsl.cli.row_options import RowOptions, alpha_option, check_output, heeding_warnings, reads_rows
+from udcp_dsl.cli.row_options import RowOptions, alpha_option, check_output, collect_warnings, reads_rows
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.diagnostics import InputError
 
@@ -89,7 +89,7 @@ def command(
         check_output(report_file, ".html", ".htm")
     expected = cases_beside(loss.source.name)
     diagnostics = diagnostics_of(loss, names or oracle_names())
-    with heeding_warnings() as warnings:
+    with collect_warnings() as warnings:
         rows = None if row_options is None else row_options.read(loss)
         with _bar() as progress:
             more = {"probs": rows, "progress": progress, "own_cases": expected, **amounts}
@@ -100,7 +100,7 @@ def command(
         {"diagnostics": diagnostics, "warnings": warnings},
         status=FAILED if not validation.ok else _UNTRIED if strict and validation.untried else 0,
         write=lambda: _write(report_file, validation),
-        said="written to {}",
+        message="written to {}",
     )
 
 

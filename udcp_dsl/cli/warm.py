@@ -62,9 +62,9 @@ def command(loss: Loss, predictor: SetPredictor | None, oracles: tuple[str, ...]
         wanted, left_out = _applicable(loss, oracles)
     with waiting(f"compiling for {', '.join(wanted)}"):
         tasks = [(loss, name, options) for name, options in wanted.items()]
-        found = side_by_side(warmed, tasks)
+        found = side_by_side(warm_up, tasks)
         if len(tasks) > 1:  # if two processes cache the same kernel at once, one is lost: this pass is alone
-            side_by_side(_warmed_in_turn, [(tasks,)])
+            side_by_side(_warm_up_in_turn, [(tasks,)])
     took = [{"name": name, "seconds": x} for name, x in zip(wanted, found, strict=True) if isinstance(x, float)]
     failed = {name: str(why) for name, why in zip(wanted, found, strict=True) if not isinstance(why, float)}
     described = Description(
@@ -101,15 +101,15 @@ def _applicable(loss: Loss, names: tuple[str, ...]) -> tuple[dict[str, Mapping[s
     return wanted, left_out
 
 
-def _warmed_in_turn(tasks: Sequence[tuple[Loss, str, Mapping[str, object]]]) -> None:
+def _warm_up_in_turn(tasks: Sequence[tuple[Loss, str, Mapping[str, object]]]) -> None:
     for task in tasks:
         try:
-            warmed(*task)
+            warm_up(*task)
         except Exception:  # reported by the first pass
             continue
 
 
-def warmed(loss: Loss, name: str, options: Mapping[str, object]) -> float:
+def warm_up(loss: Loss, name: str, options: Mapping[str, object]) -> float:
     """Calibrate on a few rows and predict them, in every way and in both float types; returns the seconds it took."""
     import numpy as np
 

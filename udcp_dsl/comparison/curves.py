@@ -19,8 +19,8 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-_WIDE = 1.96  # standard errors on either side, for 95 percent
-_KEPT = 20_000  # rows from which errors are estimated
+_Z_95 = 1.96  # standard errors on either side, for 95 percent
+_MAX_ROWS = 20_000  # rows from which errors are estimated
 
 # The worth of a miss as a predictor gives it: by group, bin or decision, or not at all, too.
 Worth: TypeAlias = float | dict[str, float] | None
@@ -56,7 +56,7 @@ class MatchedCost:
     @property
     def interval(self) -> tuple[float, float]:
         """The 95 percent interval of the mean."""
-        reach = _WIDE * float(self.rows.std()) / math.sqrt(self.n)
+        reach = _Z_95 * float(self.rows.std()) / math.sqrt(self.n)
         return self.mean - reach, self.mean + reach
 
     def saving(self, other: MatchedCost) -> tuple[float, float, float] | None:
@@ -64,7 +64,7 @@ class MatchedCost:
         if other.mean <= 0:
             return None
         ratio = self.mean / other.mean
-        reach = _WIDE * float((self.rows - ratio * other.rows).std()) / math.sqrt(self.n) / other.mean
+        reach = _Z_95 * float((self.rows - ratio * other.rows).std()) / math.sqrt(self.n) / other.mean
         return 1 - ratio, 1 - ratio - reach, 1 - ratio + reach
 
 
@@ -93,7 +93,7 @@ class CostCurve:
             CurvePoint(float(alpha), float(hit.mean()), float(cost.mean()), single_worth(worth))
             for alpha, cost, hit, worth in zip(alphas, costs, covered, worths, strict=True)
         )
-        kept = np.unique(np.linspace(0, n - 1, min(n, _KEPT)).astype(np.int64))
+        kept = np.unique(np.linspace(0, n - 1, min(n, _MAX_ROWS)).astype(np.int64))
         return cls(points, np.stack([cost[kept] for cost in costs]), np.stack([hit[kept] for hit in covered]), n)
 
     def at(self, coverage: float) -> MatchedCost | None:

@@ -51,7 +51,7 @@ def examples(
     cheapest = order[:_COMPETING]
     sizes = np.max([np.count_nonzero(masks[name], axis=1) for name in cheapest], axis=0)
     ranked = np.argsort(-np.ptp([costs[name] for name in cheapest], axis=0) / (1 + sizes), kind="stable")
-    taught = _teaching(data.truth[test], masks, costs, ours, others)
+    taught = _instructive(data.truth[test], masks, costs, ours, others)
     differing = [i for i in ranked.tolist() if i not in taught]
     head, rest = differing[: _EXAMPLES // 2 - len(taught)], differing[_EXAMPLES // 2 - len(taught) :]
     places = np.unique(np.linspace(0, max(0, len(rest) - 1), _EXAMPLES // 2).astype(int)).tolist()
@@ -101,7 +101,7 @@ def _decision(loss: Loss, mask: npt.NDArray[np.bool_]) -> str:
     )
 
 
-def _teaching(
+def _instructive(
     truth: npt.NDArray[np.int64],
     masks: Mapping[str, Masks],
     costs: Mapping[str, Floats],

@@ -27,12 +27,12 @@ class RememberedScores(Oracle):
         self.name, self.priced = oracle.name, oracle.priced
         self._oracle, self._P, self._y = oracle, P, y
         self._inputs: RowInputs | None = None
-        self._find(slice(0, 2), hold)  # compiles the kernels, which no run's time should include
+        self._compute(slice(0, 2), hold)  # compiles the kernels, which no run's time should include
         began = time.perf_counter()
-        self._all, self._true = self._find(slice(0, len(P)), hold)
+        self._all, self._true = self._compute(slice(0, len(P)), hold)
         self.seconds_per_row = (time.perf_counter() - began) / len(P)
 
-    def _find(self, rows: slice, hold: bool) -> tuple[Floats | None, Floats]:
+    def _compute(self, rows: slice, hold: bool) -> tuple[Floats | None, Floats]:
         oracle, P, y = self._oracle.take(rows), self._P[rows], self._y[rows]
         if not hold:
             return None, oracle.score_of(P, y)

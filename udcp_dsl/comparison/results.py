@@ -396,15 +396,15 @@ class Comparison(Result):
         yield replace(drawn, note=tuple(piece for line in lines for piece in ("\n", line))[1:])
         if len(found[0].cost_by_term) > 1:
             terms = {x.oracle: {t: f"{cost:.4g}" for t, cost in x.cost_by_term.items()} for x in found}
-            yield _crosswise(f"{in_unit('mean cost', found[0].unit)} of", terms)
-        yield _crosswise("coverage by size", {x.oracle: _shown_strata(x.by_size) for x in found}, SIZE_BINS)
+            yield _table_by_oracle(f"{in_unit('mean cost', found[0].unit)} of", terms)
+        yield _table_by_oracle("coverage by size", {x.oracle: _shown_strata(x.by_size) for x in found}, SIZE_BINS)
         for title, strata, order in (
             ("coverage by difficulty", "by_difficulty", QUARTERS),
             ("coverage by decision", "by_decision", (KEPT, HANDED_OVER)),
             ("coverage by group", "by_group", ()),
         ):
             if getattr(found[0], strata):
-                yield _crosswise(title, {x.oracle: _shown_strata(getattr(x, strata)) for x in found}, order)
+                yield _table_by_oracle(title, {x.oracle: _shown_strata(getattr(x, strata)) for x in found}, order)
 
     def left_out(self, summaries: Sequence[Summary]) -> list[str]:
         """Lines for one loss and alpha: strata that are covered too little, empty sets, remedies, and limits."""
@@ -426,10 +426,10 @@ class Comparison(Result):
         yield Styled(self.about_p, "dim")
         yield from (Styled(line, "dim") for line in self._worth_lines())
         if self.promise.confidence is not None or self.promise.risk is not None:
-            told = "; ".join(f"alpha {show_level(alpha)} {self.promise.guarantee(alpha)}" for alpha in self.alphas)
-            yield Styled(told, "dim")
+            guarantees = (f"alpha {show_level(alpha)} {self.promise.guarantee(alpha)}" for alpha in self.alphas)
+            yield Styled("; ".join(guarantees), "dim")
         for about in dict.fromkeys(self.about.values()):
-            alike = ", ".join(oracle for oracle, said in self.about.items() if said == about)
+            alike = ", ".join(oracle for oracle, text in self.about.items() if text == about)
             yield Styled(f"{alike}: {about}", "dim")
         for (name, oracle), why in self.skipped.items():
             yield Styled(f"{oracle} is left out for {name}: {why}", "dim")
@@ -597,7 +597,7 @@ def side_by_side(summaries: Sequence[Summary], title: Line = "") -> Table:
     return Table(columns, summaries, title, stands_out=lambda x: paid(x) == cheapest)
 
 
-def _crosswise(title: str, cells: Mapping[str, Mapping[str, str]], order: Sequence[str] = ()) -> Table:
+def _table_by_oracle(title: str, cells: Mapping[str, Mapping[str, str]], order: Sequence[str] = ()) -> Table:
     """One column per oracle, and one row per key that any of them has; only the first rows if there are many."""
     rows = list(dict.fromkeys((*order, *(row for column in cells.values() for row in column))))
     present = [row for row in rows if any(row in column for column in cells.values())]

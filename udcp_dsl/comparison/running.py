@@ -15,10 +15,10 @@ from udcp_dsl.comparison.results import Comparison, Example, Run
 from udcp_dsl.comparison.splits import (
     FRACTIONS,
     Contender,
-    Entry,
     Folds,
     Places,
-    Result,
+    PreparedContender,
+    SplitResult,
     deal,
     run_split,
     warn_of_too_few,
@@ -45,7 +45,7 @@ from udcp_dsl.prediction.stages.worth_of_miss import AbstainingIsCheapest
 # Called with the units of work and a description of the work, it yields the units one after the other.
 Progress: TypeAlias = Callable[[Sequence[Any], str], Iterable[Any]]
 Within: TypeAlias = Literal["difficulty", "decision"] | None
-_Results: TypeAlias = dict[tuple[str, str], list[list[Result]]]
+_Results: TypeAlias = dict[tuple[str, str], list[list[SplitResult]]]
 
 
 def compare(
@@ -217,7 +217,7 @@ def compare(
         K=compared[0].K,
         promise=overall,
         label_names=called,
-        about={x.oracle_name: x.about for x in contenders if x.about is not None},
+        about={x.oracle_name: x.score_variant for x in contenders if x.score_variant is not None},
         repairs=repairs,
         along={key: result.curve for key, result in first.items()},
     )
@@ -239,13 +239,13 @@ def _results(
     tasks = [(contender, split) for contender in contenders for split in range(len(folds))]
     results, without = _Results(), dict[tuple[str, str], str]()
     with keeping_warnings(CalibrationWarning), ThreadPoolExecutor(workers) as pool:  # warned before, once
-        running: list[list[Future[Result]]] = []
+        running: list[list[Future[SplitResult]]] = []
         for contender, split in tasks if progress is None else progress(tasks, f"comparing over {len(folds)} splits"):
             if split == 0:
-                entry = Entry.of(contender, data, promises[0])
-                entries = [(entry.unscored() if each.by_decision else entry, each) for each in promises]
+                prepared = PreparedContender.of(contender, data, promises[0])
+                variants = [(prepared.unscored() if each.by_decision else prepared, each) for each in promises]
                 running = [
-                    [pool.submit(copy_context().run, run_split, own, fold, each) for own, each in entries]
+                    [pool.submit(copy_context().run, run_split, own, fold, each) for own, each in variants]
                     for fold in folds
                 ]
             key = contender.loss_name, contender.oracle_name
@@ -339,7 +339,7 @@ def _contenders(
                 )
                 continue
             try:
-                contenders.append(Contender(name, shown, loss, _made(oracle, loss, options)))
+                contenders.append(Contender(name, shown, loss, _make_by_lambda(oracle, loss, options)))
             except OracleError as error:
                 if oracle not in installed:
                     raise
@@ -350,6 +350,6 @@ def _contenders(
     return contenders, skipped
 
 
-def _made(name: str, loss: Loss, options: Mapping[str, object]) -> dict[float | None, Oracle]:
+def _make_by_lambda(name: str, loss: Loss, options: Mapping[str, object]) -> dict[float | None, Oracle]:
     oracle = make_oracle(name, loss, **options)
     return {lam: with_lambda(oracle, lam) for lam in DEFAULT_GRID} if oracle.untuned else {None: oracle}

@@ -40,7 +40,7 @@ FRACTIONS = (0.5, 0.25, 0.25)  # shares of the folds for thresholds, tuning and 
 # The alphas of the curves of cost against coverage; those that need more points than a fold has are left out.
 CURVE = tuple(Fraction(k, 200) for k in (2, 4, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80))
 
-_HELD = 1 << 26  # most scores that are kept in memory: 512 MiB
+_MAX_SCORES_IN_MEMORY = 1 << 26  # most scores that are kept in memory: 512 MiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ class Contender:
         return next(iter(self.oracles.values()))
 
     @property
-    def about(self) -> str | None:
+    def score_variant(self) -> str | None:
         """The variant of its score, if there are several."""
         return self.oracle.about
 
@@ -121,7 +121,7 @@ class Contender:
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class PreparedContender:
     """A contender with all rows as its oracles take them: already scored, or as probabilities."""
 
     contender: Contender
@@ -130,7 +130,7 @@ class Entry:
     given: OracleInput
 
     @classmethod
-    def of(cls, contender: Contender, data: Rows, promise: Promise) -> Entry:
+    def of(cls, contender: Contender, data: Rows, promise: Promise) -> PreparedContender:
         """Score all rows, unless scores depend on an anchor or on multipliers of limits, which differ by split."""
         setting = contender.setting(promise)
         given = prepare(setting, (), data)
@@ -139,7 +139,7 @@ class Entry:
             assert isinstance(first, AnchoredOracle)
             first.best(given.P[:2], np.zeros(2))  # compiles the kernels, which no run's time should include
             return cls(contender, data, contender.oracles, given)
-        hold = given.P.size * len(contender.oracles) <= _HELD
+        hold = given.P.size * len(contender.oracles) <= _MAX_SCORES_IN_MEMORY
         scored = {
             lam: RememberedScores(oracle.with_inputs(given.inputs), given.P, data.truth, hold=hold)
             for lam, oracle in contender.oracles.items()
@@ -165,7 +165,7 @@ class Entry:
         tuning = sum(map(len, folds.halves)) * sum(per_row.values()) if self.contender.tuned else 0.0
         return tuning + next(iter(per_row.values())) * (len(folds.calibration) + len(folds.test))
 
-    def unscored(self) -> Entry:
+    def unscored(self) -> PreparedContender:
         """The same with probabilities, which decisions need."""
         return replace(self, oracles=self.contender.oracles)
 
@@ -175,7 +175,7 @@ class Entry:
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class SplitResult:
     """A contender on one split: its run at each alpha.
 
     On the first split, if the promise is marginal, also the cost curve (with the worth of a miss, if the oracle has
@@ -188,27 +188,27 @@ class Result:
     p_values: Callable[[Places], Floats] | None
 
 
-def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
+def run_split(prepared: PreparedContender, folds: Folds, promise: Promise) -> SplitResult:
     """Calibrate, tune and measure a contender on a split, at every alpha and, on the first split, along the curve."""
-    test, alphas, contender = folds.test, promise.alphas, entry.contender
+    test, alphas, contender = folds.test, promise.alphas, prepared.contender
     first = folds.split == 0 and promise.is_marginal
     grid = _grid(promise, contender.loss, folds) if first else []
-    tested = entry.data.take(test)
+    tested = prepared.data.take(test)
     runs, points = dict[Fraction, Run](), dict[Fraction, tuple[Fraction, Floats, Masks, Worth]]()
     fixed = promise if promise.miss is None else promise.at_alpha
     first_mask, first_p = None, None
     for level in dict.fromkeys((*alphas, *grid)):
         began = time.perf_counter()
         try:
-            chain = _fitted(entry, folds, promise if promise.miss and level in alphas else fixed.at(level))
+            chain = _fit_chain(prepared, folds, promise if promise.miss and level in alphas else fixed.at(level))
         except LimitError:
             if level in alphas:
                 raise
             continue  # the curve lacks this point
         found_level = chain.setting.promise.alphas[0]  # the alpha found for `miss`, or the level itself
-        shown = placed(chain.setting, chain.stages, entry.rows(promise, test))
+        shown = placed(chain.setting, chain.stages, prepared.rows(promise, test))
         mask = chain.sets(shown, found_level)
-        took, known = time.perf_counter() - began, entry.seconds(folds)
+        took, known = time.perf_counter() - began, prepared.seconds(folds)
         sets = PredictionSets(contender.loss, mask, inputs=tested.inputs, decided=shown.decided)
         if level in grid:
             covered = mask[np.arange(len(test)), tested.truth]
@@ -222,25 +222,25 @@ def run_split(entry: Entry, folds: Folds, promise: Promise) -> Result:
             lam = None if tuned is None else tuned.tuning.best
             runs[level] = Run(*key, level, folds.split, measures, lam, took if known is None else known)
         if first and level == alphas[0]:
-            first_mask, first_p = mask, _p_values(entry, chain, folds, found_level)
+            first_mask, first_p = mask, _p_values(prepared, chain, folds, found_level)
     found = [points[level] for level in grid if level in points]
     curve = CostCurve.of(*zip(*found, strict=True)) if found else CostCurve()
-    return Result(tuple(runs[level] for level in alphas), curve, first_mask, first_p)
+    return SplitResult(tuple(runs[level] for level in alphas), curve, first_mask, first_p)
 
 
-def _fitted(entry: Entry, folds: Folds, promise: Promise) -> Chain:
+def _fit_chain(prepared: PreparedContender, folds: Folds, promise: Promise) -> Chain:
     """The chain at one alpha: tuned on the halves of the second fold, thresholds from the first."""
-    setting = entry.setting(promise)
+    setting = prepared.setting(promise)
     tuned = [
-        (stage, [entry.rows(promise, fold) for fold in stage.split_of(folds.halves)])
+        (stage, [prepared.rows(promise, fold) for fold in stage.split_of(folds.halves)])
         for stage in STAGES
         if not stage.repairs and stage.takes_part(setting)
     ]
-    return fit_tuned(setting, (), tuned, entry.rows(promise, folds.calibration))
+    return fit_tuned(setting, (), tuned, prepared.rows(promise, folds.calibration))
 
 
-def _p_values(entry: Entry, chain: Chain, folds: Folds, level: Fraction) -> Callable[[Places], Floats]:
-    return lambda places: chain.p_values(entry.rows(chain.setting.promise, folds.test[places]), level)
+def _p_values(prepared: PreparedContender, chain: Chain, folds: Folds, level: Fraction) -> Callable[[Places], Floats]:
+    return lambda places: chain.p_values(prepared.rows(chain.setting.promise, folds.test[places]), level)
 
 
 def _grid(promise: Promise, loss: Loss, folds: Folds) -> list[Fraction]:

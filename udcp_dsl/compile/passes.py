@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from udcp_dsl.compile.declare import Declared, Kept, declare, declared_input
+from udcp_dsl.compile.declare import DeclarationCache, Declared, declare, declared_input
 from udcp_dsl.compile.declare import with_inputs as declare_inputs
 from udcp_dsl.compile.declare import with_params as declare_params
 from udcp_dsl.compile.limits import check_limits
@@ -90,13 +90,13 @@ def check_spec(
     files: Files,
     params: Mapping[str, float] | None = None,
     labels: Sequence[str] | None = None,
-    kept: Kept | None = None,
+    cache: DeclarationCache | None = None,
 ) -> Checked:
-    """Parse and check a spec, which may have errors; with `kept`, unchanged declarations are not built again."""
+    """Parse and check a spec, which may have errors; with `cache`, unchanged declarations are not built again."""
     names = None if labels is None else _checked_labels(labels)
     spec, faults = parse(source)
     given = _checked_params(spec, params or {}, not faults)
-    return _checked(source, spec, declare(spec, files, names, given, kept), faults)
+    return _checked(source, spec, declare(spec, files, names, given, cache), faults)
 
 
 def with_params(compiled: Compiled, params: Mapping[str, float]) -> Compiled:

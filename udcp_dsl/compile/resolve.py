@@ -6,19 +6,19 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from udcp_dsl.compile.declare.declared import Declared, Fault, Thing
+from udcp_dsl.compile.declare.declared import CompiledDeclaration, DeclarationFailed, Declared
 from udcp_dsl.compile.declare.families import categories_named, family_of, is_node, level_of
 from udcp_dsl.compile.declare.labels import positions
 from udcp_dsl.diagnostics import Fix
 from udcp_dsl.expression.domain import Actions, Category, CategoryMetric, Costs, Family, Hierarchy, Metric, TreeMetric
 from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.language import ast
-from udcp_dsl.language.unparse import written
+from udcp_dsl.language.unparse import name_text
 
 
 def argument(
     d: Declared, call: ast.Call, kind: str, expr: ast.Expr | ast.SetLiteral, before: Sequence[object]
-) -> Thing | None:
+) -> CompiledDeclaration | None:
     """The thing that an argument of `call` names, or None with a diagnostic."""
     if isinstance(expr, ast.SetLiteral):
         if kind == "category":
@@ -119,7 +119,7 @@ def _set(d: Declared, literal: ast.SetLiteral) -> Category | None:
         return None
     try:
         members = positions(d, literal.items)
-    except Fault:
+    except DeclarationFailed:
         return None
     return Category(" ".join(literal.span.text.split()), members, d.K)
 
@@ -132,9 +132,9 @@ def category_of(d: Declared, ref: ast.Ref) -> Category | None:
     if isinstance(thing, Family) and len(parts) == 1 and isinstance(parts[0], ast.Name):
         name = parts[0].text
         if name not in thing.names:
-            meant = d.meant(name, thing.names)
-            fixes = meant.fixes(parts[0].span, written)
-            d.error("E212", parts[0].span, f"{thing.name!r} has no category {name!r}", meant.help, fixes=fixes)
+            suggestion = d.suggest_name(name, thing.names)
+            fixes = suggestion.fixes(parts[0].span, name_text)
+            d.error("E212", parts[0].span, f"{thing.name!r} has no category {name!r}", suggestion.help, fixes=fixes)
             return None
         return thing.category(thing.names.index(name))
     if isinstance(thing, Hierarchy) and len(parts) == 1 and isinstance(parts[0], ast.Indexed) and is_node(parts[0]):
@@ -157,9 +157,9 @@ def category_of(d: Declared, ref: ast.Ref) -> Category | None:
         return None
     what = described(d, ref)[0]
     if isinstance(thing, Family):
-        way_out = f"name one of its categories: {thing.name}.{written(thing.names[0])}"
+        way_out = f"name one of its categories: {thing.name}.{name_text(thing.names[0])}"
     elif isinstance(thing, Hierarchy):
-        way_out = f"name a node: {thing.name}.node({written(thing.names[1])})"
+        way_out = f"name a node: {thing.name}.node({name_text(thing.names[1])})"
     else:
         way_out = _WAY_OUT["category"]
     wrong = "does not name a category" if len(parts) > 1 else f"is {what}, not a category"
@@ -172,19 +172,20 @@ def _no_category(d: Declared, ref: ast.Ref) -> None:
     if not ref.parts and (found := categories_named(d, name)):
         way_out, fixes = f"write {' or '.join(found)}", tuple(Fix.write(span, category) for category in found)
     else:
-        meant = d.meant(name, (n for n, t in d.things.items() if isinstance(t, Category | Family | Hierarchy)))
-        way_out = meant.help or "declare it with `category`, or list its labels: { a, b }"
+        known = (n for n, t in d.things.items() if isinstance(t, Category | Family | Hierarchy))
+        suggestion = d.suggest_name(name, known)
+        way_out = suggestion.help or "declare it with `category`, or list its labels: { a, b }"
         # A family or hierarchy is no category, but its parts are.
-        fixes = meant.fixes(span, only=lambda n: isinstance(d.things[n], Category) != bool(ref.parts))
+        fixes = suggestion.fixes(span, only=lambda n: isinstance(d.things[n], Category) != bool(ref.parts))
     d.error("E211", span, f"there is no category {name!r}", way_out, fixes=fixes)
 
 
 def _node(d: Declared, h: Hierarchy, name: ast.Name, among: Sequence[int], where: str) -> Category | None:
     found = [v for v in among if h.names[v] == name.text]
     if not found:
-        meant = d.meant(name.text, dict.fromkeys(h.names[v] for v in among))
-        fixes = meant.fixes(name.span, written)
-        d.error("E214", name.span, f"{h.name!r} has no node {name.text!r}{where}", meant.help, fixes=fixes)
+        suggestion = d.suggest_name(name.text, dict.fromkeys(h.names[v] for v in among))
+        fixes = suggestion.fixes(name.span, name_text)
+        d.error("E214", name.span, f"{h.name!r} has no node {name.text!r}{where}", suggestion.help, fixes=fixes)
         return None
     members = {h.members(v).tobytes() for v in found}
     if len(members) > 1:
@@ -205,7 +206,7 @@ def _path(h: Hierarchy, v: int) -> list[str]:
 
 
 def _weights(d: Declared, call: ast.Call, ref: ast.Ref, family: object) -> Costs | None:
-    def of_family(thing: Thing) -> bool:
+    def of_family(thing: CompiledDeclaration) -> bool:
         if not isinstance(thing, Costs) or thing.of is None or not isinstance(family, Family):
             return False
         return (thing.of.name, thing.of.names) == (family.name, family.names)
@@ -219,8 +220,8 @@ def _weights(d: Declared, call: ast.Call, ref: ast.Ref, family: object) -> Costs
         return None
     if costs.of.names != family.names or costs.of.name != family.name:
         message = f"{ref.span.text!r} are costs of {costs.of.name!r}, not of {family.name!r}"
-        meant = f"count({costs.of.name}, {ref.span.text})"
-        d.error("E406", ref.span, message, f"write {meant}", fixes=[Fix.write(call.span, meant)])
+        suggestion = f"count({costs.of.name}, {ref.span.text})"
+        d.error("E406", ref.span, message, f"write {suggestion}", fixes=[Fix.write(call.span, suggestion)])
         return None
     return costs
 
@@ -251,8 +252,12 @@ _KINDS: dict[str, Callable[[object], bool]] = {
 
 
 def _named(
-    d: Declared, call: ast.Call, kind: str, ref: ast.Ref, fits: Callable[[Thing], bool] = lambda thing: True
-) -> Thing | None:
+    d: Declared,
+    call: ast.Call,
+    kind: str,
+    ref: ast.Ref,
+    fits: Callable[[CompiledDeclaration], bool] = lambda thing: True,
+) -> CompiledDeclaration | None:
     """A thing by its plain name; the fixes of an unknown name are things that `fits` accepts."""
     name = ref.head.text
     thing = d.things.get(name)
@@ -262,9 +267,9 @@ def _named(
     if thing is None and name not in d.definitions:
         there_is_no = "there is no" if _ARTICLE[kind].startswith("a ") else "there are no"
         what = _ARTICLE[kind].removeprefix("a ")
-        meant = d.meant(name, kinds)
-        fixes = meant.fixes(ref.head.span, only=lambda n: not ref.parts and fits(d.things[n]))
-        d.error("E211", ref.head.span, f"{there_is_no} {what} {name!r}", meant.help or _WAY_OUT[kind], fixes=fixes)
+        suggestion = d.suggest_name(name, kinds)
+        fixes = suggestion.fixes(ref.head.span, only=lambda n: not ref.parts and fits(d.things[n]))
+        d.error("E211", ref.head.span, f"{there_is_no} {what} {name!r}", suggestion.help or _WAY_OUT[kind], fixes=fixes)
         return None
     what, ways = described(d, ref)
     help = write_one_of(ways)

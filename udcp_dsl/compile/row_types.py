@@ -91,8 +91,8 @@ def leaf(span: Span, K: int, kind: type[Atom], things: Sequence[object]) -> RowL
     costs = next((thing for thing in things if isinstance(thing, RowCosts)), None)
     if costs is None:
         return None
-    low, high, turns = (
+    low, high, alternating = (
         kind(K, *(variant if thing is costs else thing for thing in things))  # type: ignore[call-arg]
-        for variant in costs.variants()
+        for variant in costs.extreme_costs()
     )
-    return RowLeaf(span, K, low, high, turns, costs.name)
+    return RowLeaf(span, K, low, high, alternating, costs.name)

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import Fix, Suggestion, suggest
 from udcp_dsl.language import ast
-from udcp_dsl.language.unparse import written
+from udcp_dsl.language.unparse import name_text
 
 # JSON that is nested deeper than this is refused, as are such expressions.
 _DEEPEST = 200
@@ -37,26 +37,28 @@ _NUMBERS = "write a finite number, such as 2, -0.5 or 1e-3"
 class FileFault(Exception):
     """An error in a data file; the checker adds the place in the spec.
 
-    `wrong` is a path or column that the spec names and that does not exist, `meant` what to suggest instead.
+    `wrong` is a path or column that the spec names and that does not exist, `suggestion` what to suggest instead.
     """
 
     def __init__(
-        self, code: str, message: str, help: str = "", *, wrong: str = "", meant: Suggestion | None = None
+        self, code: str, message: str, help: str = "", *, wrong: str = "", suggestion: Suggestion | None = None
     ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
-        self.help = help if meant is None else meant.help or help
-        self._wrong, self._meant = wrong, meant
+        self.help = help if suggestion is None else suggestion.help or help
+        self._wrong, self._suggestion = wrong, suggestion
 
     def fixes(self, file: ast.File) -> tuple[Fix, ...]:
         """The fixes that write a suggested name in place of the wrong path or column."""
-        if self._meant is None:
+        if self._suggestion is None:
             return ()
         if self._wrong == file.path and file.path_span is not None:
-            return self._meant.fixes(file.path_span, lambda path: json.dumps(path, ensure_ascii=False))
+            return self._suggestion.fixes(file.path_span, lambda path: json.dumps(path, ensure_ascii=False))
         named = (name for name in (file.column, file.by, *file.levels) if name is not None)
-        return tuple(x for name in named if name.text == self._wrong for x in self._meant.fixes(name.span, written))
+        return tuple(
+            x for name in named if name.text == self._wrong for x in self._suggestion.fixes(name.span, name_text)
+        )
 
 
 class Files:
@@ -80,8 +82,8 @@ class Files:
     def _carried(self, path: str) -> bytes:
         assert self._contents is not None
         if path not in self._contents:
-            message, meant = f"{path!r} is not among the files carried along", suggest(path, self._contents)
-            raise FileFault("E301", message, "no file is carried along", wrong=path, meant=meant)
+            message, suggestion = f"{path!r} is not among the files carried along", suggest(path, self._contents)
+            raise FileFault("E301", message, "no file is carried along", wrong=path, suggestion=suggestion)
         return self._contents[path]
 
     def _from_disk(self, path: str) -> bytes:
@@ -102,7 +104,7 @@ class Files:
                 )
             if not there.exists():
                 message, way_out = f"there is no file {path!r} in the spec's folder", _LOOKED_FOR
-                raise FileFault("E301", message, way_out, wrong=path, meant=self._nearby(folder, path))
+                raise FileFault("E301", message, way_out, wrong=path, suggestion=self._nearby(folder, path))
             if not there.is_file():
                 raise FileFault("E301", f"{path!r} is not a file", "name a .csv, .json or .npy file")
             return there.read_bytes()
@@ -146,7 +148,7 @@ class Table:
     def position(self, column: str) -> int:
         if column not in self.positions:
             message = f"{self.path} has no column {column!r}"
-            raise FileFault("E304", message, wrong=column, meant=suggest(column, self.header))
+            raise FileFault("E304", message, wrong=column, suggestion=suggest(column, self.header))
         return self.positions[column]
 
     def keyed(self, key: str | None) -> tuple[int, dict[str, int]]:

@@ -144,8 +144,10 @@ class Checker:
         costs = [e for e in ast.children(call) if isinstance(e, ast.Ref) and is_costs(self.declared, e)]
         if costs:
             wrapped = {id(e) for e in costs}
-            meant = [f"{call.name}({e.span.text})" if id(e) in wrapped else e.span.text for e in call.arguments or ()]
-            whole = f"{call.name}({', '.join(meant)})"
+            corrected = [
+                f"{call.name}({e.span.text})" if id(e) in wrapped else e.span.text for e in call.arguments or ()
+            ]
+            whole = f"{call.name}({', '.join(corrected)})"
             self._error(
                 "E408", costs[0].span,
                 f"{call.name} of several arguments takes expressions, and {costs[0].span.text!r} is a list of costs",
@@ -169,7 +171,7 @@ class Checker:
             case ast.Negative():
                 return self._sum(expr.span, [-1], v)
             case ast.Power():
-                return self._tabled(expr.span, v, np.power, "^")
+                return self._apply_to_count(expr.span, v, np.power, "^")
             case ast.Comparison():
                 return self._comparison(expr, v[0], v[1])
             case ast.Not():
@@ -233,9 +235,9 @@ class Checker:
             fixes = [Fix.write(span, f"any({category})") for category in found]
         else:
             numbers = (n for n, t in d.things.items() if isinstance(t, float | RowInput))
-            meant = d.meant(name, chain(d.definitions, numbers, ATOMS, d.things))
-            help = meant.help
-            fixes = list(meant.fixes(span, only=lambda n: not ref.parts and self._by_itself(n)))
+            suggestion = d.suggest_name(name, chain(d.definitions, numbers, ATOMS, d.things))
+            help = suggestion.help
+            fixes = list(suggestion.fixes(span, only=lambda n: not ref.parts and self._by_itself(n)))
         return self._error("E211", span, f"there is no {name!r}", help, fixes)
 
     def _by_itself(self, name: str) -> bool:
@@ -254,7 +256,7 @@ class Checker:
                 return self._error(
                     "E406", span, f"{call.name} takes an expression, not a set", "write size(...)", fixes
                 )
-            return self._tabled(call.span, v, getattr(np, call.name), call.name)
+            return self._apply_to_count(call.span, v, getattr(np, call.name), call.name)
         if is_extremum(call):
             return self._extremum(call, v)
         atom_class = ATOMS[call.name]
@@ -273,7 +275,7 @@ class Checker:
         if any(thing is None for thing in things) or not self.declared.K:
             return None
         by_row = row_types.leaf(*self._at(call), atom_class, things)
-        atom = by_row.turns if by_row is not None else atom_class(self.declared.K, *things)  # type: ignore[call-arg]
+        atom = by_row.alternating if by_row is not None else atom_class(self.declared.K, *things)  # type: ignore[call-arg]
         self.atoms[id(call)] = atom
         return Value(ir.Leaf(*self._at(call), atom), atom.indicator) if by_row is None else Value(by_row)
 
@@ -286,7 +288,7 @@ class Checker:
                 return self._error("E406", e.span, message, "write size(...) or any(...)", fixes)
         largest = call.name == "max"
         fold = np.maximum if largest else np.minimum
-        folded = self._folded(call.span, v, lambda *x: fold.reduce(np.broadcast_arrays(*x)))
+        folded = self._try_fold(call.span, v, lambda *x: fold.reduce(np.broadcast_arrays(*x)))
         indicator = all(x.indicator for x in v)
         if folded is not None:
             numbers = [x.number for x in v if x.number is not None]
@@ -300,7 +302,7 @@ class Checker:
 
     # Operators
 
-    def _folded(
+    def _try_fold(
         self, span: Span, v: Sequence[Value], f: Callable[..., Floats], how: str = row_types.ENDS
     ) -> ir.Node | None:
         """Apply f to numbers, functions of the same count (and numbers), or row numbers (and numbers); None for other
@@ -335,7 +337,7 @@ class Checker:
         return Value(node)
 
     def _sum(self, span: Span, signs: Sequence[int], v: Sequence[Value]) -> Value | None:
-        folded = self._folded(span, v, lambda *x: sum(s * e for s, e in zip(signs, x, strict=True)), row_types.SUMS)
+        folded = self._try_fold(span, v, lambda *x: sum(s * e for s, e in zip(signs, x, strict=True)), row_types.SUMS)
         if folded is not None:
             return self._finite(folded, "this")
         K = self.declared.K
@@ -359,7 +361,7 @@ class Checker:
                 product = product * factor if operator == "*" else product / factor
             return product
 
-        folded = self._folded(expr.span, v, multiply, row_types.SUMS)
+        folded = self._try_fold(expr.span, v, multiply, row_types.SUMS)
         if folded is not None:
             value = self._finite(folded, "the division" if "/" in operators else "the product")
             only_indicators = all(x.indicator for x in v) and "/" not in operators
@@ -389,7 +391,7 @@ class Checker:
         inner = counts[0] if len(counts) == 1 else None
         if len(counts) > 1:
             # A product of functions of one count is a function of that count.
-            combined = self._folded(expr.span, counts, lambda *x: np.multiply.reduce(np.broadcast_arrays(*x)))
+            combined = self._try_fold(expr.span, counts, lambda *x: np.multiply.reduce(np.broadcast_arrays(*x)))
             if combined is None:
                 a, b = others[0][1], others[1][1]
                 return self._error(
@@ -414,11 +416,11 @@ class Checker:
             node = inner.node if gate is None else ir.Gate(*at, gate, inner.node)
         return node if factor == 1.0 else ir.Scale(*at, factor, node)
 
-    def _tabled(self, span: Span, v: Sequence[Value], f: Callable[..., Floats], what: str) -> Value | None:
+    def _apply_to_count(self, span: Span, v: Sequence[Value], f: Callable[..., Floats], what: str) -> Value | None:
         if any(x.by_row for x in v):
             message = f"{what} takes no number that comes with each row"
             return self._error("E404", span, message, "compute it outside and give it as an input")
-        folded = self._folded(span, v, f)
+        folded = self._try_fold(span, v, f)
         if folded is None:
             return self._error(
                 "E404", span, f"{what} needs a function of one count, such as size, size(C) or count(F)",
@@ -438,7 +440,7 @@ class Checker:
             holds = {"==": same, ">=": ~below, "<=": ~above, ">": above, "<": below}[expr.operator]
             return holds.astype(np.float64)
 
-        folded = self._folded(expr.span, [left, right], compare, row_types.INDICATOR)
+        folded = self._try_fold(expr.span, [left, right], compare, row_types.INDICATOR)
         if folded is not None:
             return Value(folded, True)
         at = self._at(expr)
@@ -483,7 +485,7 @@ class Checker:
     ) -> Value | None:
         if not self._indicators(expressions, v):
             return None
-        folded = self._folded(span, v, f)
+        folded = self._try_fold(span, v, f)
         return Value(folded if folded is not None else build(*(x.node for x in v)), True)
 
     def _if(self, expr: ast.If, v: list[Value]) -> Value | None:
@@ -491,7 +493,7 @@ class Checker:
             return None
         indicator = v[1].indicator and v[2].indicator
         at, nodes = self._at(expr), [x.node for x in v]
-        folded = self._folded(expr.span, v, _where, row_types.INDICATOR)
+        folded = self._try_fold(expr.span, v, _where, row_types.INDICATOR)
         if isinstance(folded, RowNumber):
             folded = row_types.chosen(*at, nodes, _where)
         made = RowChoice if v[0].by_row else ir.If

@@ -68,7 +68,7 @@ def source_code(seed: int = 0) -> KeptRows:
     ((4905, 54), True)
     """
     origin = "@vscode/vscode-languagedetection 1.0.23 on snippets of 25 lines"
-    return _kept("source_code", "code/languages", origin, seed)
+    return _load("source_code", "code/languages", origin, seed)
 
 
 def icons(seed: int = 0) -> KeptRows:
@@ -94,10 +94,10 @@ def icons(seed: int = 0) -> KeptRows:
     ((5736, 320), 'edit')
     """
     origin = "softmax regression on icons of @iconify/json 2.2.535, on sets of other authors"
-    return _kept("icons", "icons/icons", origin, seed)
+    return _load("icons", "icons/icons", origin, seed)
 
 
-def _kept(name: str, spec: str, origin: str, seed: int) -> KeptRows:
+def _load(name: str, spec: str, origin: str, seed: int) -> KeptRows:
     """Load the stored outputs of a classifier, with the labels of an example; `seed` sets the order of the rows."""
     if seed < 0:
         raise InputError(f"seed is {seed}: give 0 or more")

@@ -78,7 +78,7 @@ class Grid:
             return None
         return Grid(None, left.offset, _common([left.step, right.step, right.offset - left.offset]))
 
-    def around(self, cut: float) -> tuple[float, float] | None:
+    def neighbours_of(self, cut: float) -> tuple[float, float] | None:
         """The largest value below the cut and the smallest above it (infinite where there is none).
 
         None if a value is so near to the cut that rounding decides on which side it is.

@@ -239,7 +239,7 @@ class Hierarchy:
     def child_counts(self) -> Ints:
         return np.bincount(self.parent[1:], minlength=len(self.names))
 
-    def wholes(self, mask: Bools) -> Bools:
+    def complete_nodes(self, mask: Bools) -> Bools:
         """Which nodes lie wholly inside each set of `mask` (n, K): (n, nodes)."""
         before = np.zeros((len(mask), self.K + 1), dtype=np.int64)
         np.cumsum(mask[:, self.order], axis=1, out=before[:, 1:])
@@ -248,7 +248,7 @@ class Hierarchy:
 
     def topmost(self, mask: Bools) -> Bools:
         """The fewest nodes whose leaves together are exactly each set: nodes wholly inside it whose parents are not."""
-        whole = self.wholes(mask)
+        whole = self.complete_nodes(mask)
         top = whole.copy()
         top[:, 1:] &= ~whole[:, self.parent[1:]]
         return top

@@ -13,7 +13,7 @@ from udcp_dsl.expression.domain import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class MinMaxTable:
     """v(S) = min over a of max over y in S of table()[a, y]; 0 for the empty set. `table()` is (A, K)."""
 
     cells: int
@@ -37,7 +37,7 @@ class PairSum:
 
 
 @dataclass(frozen=True, eq=False)
-class Wholes:
+class CompletedCategories:
     """v(S) = the sum of `numbers` (K,) over S + the sum of the weights of those `members` that lie wholly in S."""
 
     numbers: Floats
@@ -49,4 +49,4 @@ class Wholes:
         return len(self.numbers) * (1 + len(self.members))
 
 
-Entries = Columns | FarthestPair | PairSum | Wholes
+Entries = MinMaxTable | FarthestPair | PairSum | CompletedCategories

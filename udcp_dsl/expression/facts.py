@@ -118,8 +118,8 @@ class Facts(Shown):
         by_state: dict[str, list[str]] = {}
         for name, fact in self:
             by_state.setdefault(fact.state, []).append(name)
-        told = "; ".join(f"{state}: {', '.join(names)}" for state, names in by_state.items())
-        return f"Facts({told}; values in [{self.interval.lo:.6g}, {self.interval.hi:.6g}])"
+        text = "; ".join(f"{state}: {', '.join(names)}" for state, names in by_state.items())
+        return f"Facts({text}; values in [{self.interval.lo:.6g}, {self.interval.hi:.6g}])"
 
     def describe(self) -> Description:
         """Every fact with its state and its reason."""

@@ -161,13 +161,15 @@ class Table(Node):
         steps = np.diff(self.table)
         if (steps[1:] == 0).all():
             return (Push.NONE,)
-        return (push.along(bool((steps >= 0).all()), bool((steps <= 0).all())),)
+        return (push.through_function(bool((steps >= 0).all()), bool((steps <= 0).all())),)
 
     def lower(self, model: Lowering, push: Push, *operands: Part) -> Affine:
         f, count = self.table, operands[0].form
         steps = np.diff(f)
         if (steps[1:] == 0).all():
-            return model.touches(self.count.atom.counted(), push.times(steps[0])) * float(steps[0]) + float(f[0])
+            return model.any_of(self.count.atom.counted(), push.through_factor(steps[0])) * float(steps[0]) + float(
+                f[0]
+            )
         if np.ptp(steps) <= 1e-12 * np.abs(f).max():
             return count * float(steps[0]) + float(f[0])
         return model.broken_line(f, count, push)
@@ -218,7 +220,7 @@ class Scale(Node):
         return None if operands[0] is None else operands[0].times(self.factor)
 
     def pushes(self, push: Push, operands: Sequence[Interval]) -> tuple[Push, ...]:
-        return (push.times(self.factor),)
+        return (push.through_factor(self.factor),)
 
     def lower(self, model: Lowering, push: Push, *operands: Part) -> Affine:
         return operands[0].form * self.factor
@@ -242,7 +244,7 @@ class Gate(Node):
 
     def pushes(self, push: Push, operands: Sequence[Interval]) -> tuple[Push, ...]:
         lo, hi = operands[1]
-        return (push.along(lo >= 0, hi <= 0), push)
+        return (push.through_function(lo >= 0, hi <= 0), push)
 
     def lower(self, model: Lowering, push: Push, *operands: Part) -> Affine:
         return model.product(operands[0].form, operands[1], push)
@@ -268,7 +270,7 @@ class Extremum(Node):
         if self.largest:
             return model.maximum(operands, push)
         turned = [Part(part.form * -1.0, -part.hi, -part.lo) for part in operands]
-        return model.maximum(turned, push.turned) * -1.0
+        return model.maximum(turned, push.reversed) * -1.0
 
     def grid(self, *operands: Grid | None) -> Grid | None:
         return reduce(lambda a, b: None if a is None or b is None else a.union(b), operands)
@@ -289,7 +291,7 @@ class AtLeast(Node):
 
     def lower(self, model: Lowering, push: Push, *operands: Part) -> Affine:
         part = operands[0]
-        below, above = part.around(self.k - tolerance(self.k), self.span)
+        below, above = part.neighbours_of(self.k - tolerance(self.k), self.span)
         if above == np.inf or below == -np.inf:
             return Affine(0.0 if above == np.inf else 1.0, {})
         holds = model.binary()
@@ -319,8 +321,8 @@ class Equal(Node):
     def lower(self, model: Lowering, push: Push, *operands: Part) -> Affine:
         """One of three cases: below, equal, above; each bounds the operand on both sides."""
         part = operands[0]
-        below, first = part.around(self.k - tolerance(self.k), self.span)
-        last, above = part.around(self.k + tolerance(self.k), self.span)
+        below, first = part.neighbours_of(self.k - tolerance(self.k), self.span)
+        last, above = part.neighbours_of(self.k + tolerance(self.k), self.span)
         if first > last:
             return Affine(0.0, {})
         cases = [(model.binary(), first, last)]
@@ -347,7 +349,7 @@ class Not(Node):
         return None if operands[0] is None else Additive.of_constant(1.0, self.K).plus(operands[0].times(-1.0))
 
     def pushes(self, push: Push, operands: Sequence[Interval]) -> tuple[Push, ...]:
-        return (push.turned,)
+        return (push.reversed,)
 
     def lower(self, model: Lowering, push: Push, *operands: Part) -> Affine:
         return Affine(1.0, {}) - operands[0].form
@@ -381,7 +383,7 @@ class Junction(Node):
         if self.both:
             return model.all_of([part.form for part in operands], push)
         one = Affine(1.0, {})
-        return one - model.all_of([one - part.form for part in operands], push.turned)
+        return one - model.all_of([one - part.form for part in operands], push.reversed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -405,7 +407,7 @@ class If(Node):
 
     def pushes(self, push: Push, operands: Sequence[Interval]) -> tuple[Push, ...]:
         _, then, otherwise = operands
-        return (push.along(then.lo >= otherwise.hi, then.hi <= otherwise.lo), push, push)
+        return (push.through_function(then.lo >= otherwise.hi, then.hi <= otherwise.lo), push, push)
 
     def lower(self, model: Lowering, push: Push, *operands: Part) -> Affine:
         """k + c (e - k) + (1 - c) (f - k), with k between e and f if one is always above the other: then both products

@@ -47,21 +47,21 @@ class Push(Flag):
     NONE = 0
     BOTH = 3
 
-    def times(self, factor: float) -> Push:
+    def through_factor(self, factor: float) -> Push:
         """The push of the operand of factor * e, from the push of the product."""
         if factor > 0:
             return self
-        return self.turned if factor < 0 else Push.NONE
+        return self.reversed if factor < 0 else Push.NONE
 
     @property
-    def turned(self) -> Push:
+    def reversed(self) -> Push:
         return (Push.UP if Push.DOWN in self else Push.NONE) | (Push.DOWN if Push.UP in self else Push.NONE)
 
-    def along(self, rising: bool, falling: bool) -> Push:
+    def through_function(self, rising: bool, falling: bool) -> Push:
         """The push of a function's argument: BOTH if the function is not monotone, NONE if it is constant."""
         if rising and falling:
             return Push.NONE
-        return self if rising else self.turned if falling else Push.BOTH if self else Push.NONE
+        return self if rising else self.reversed if falling else Push.BOTH if self else Push.NONE
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,11 +106,11 @@ class Part:
     def constant(self) -> bool:
         return not self.form.terms
 
-    def around(self, cut: float, span: Span) -> tuple[float, float]:
+    def neighbours_of(self, cut: float, span: Span) -> tuple[float, float]:
         """The nearest values below and above the cut, infinite if there is none; LoweringError if unknown."""
         if self.grid is None:
             raise LoweringError(span, "it compares sums of too many kinds; round the numbers to at most 6 decimals")
-        found = self.grid.around(cut)
+        found = self.grid.neighbours_of(cut)
         if found is None:
             raise LoweringError(span, "a value lies so near to the tolerance of the comparison that rounding decides")
         slack = TOLERANCE * max(1.0, abs(self.lo), abs(self.hi))
@@ -240,7 +240,7 @@ class Lowering:
 
     # Forms that several atoms share
 
-    def touches(self, members: Ints, push: Push) -> Affine:
+    def any_of(self, members: Ints, push: Push) -> Affine:
         """1 if the set touches `members`: x_y <= g for each y (one row for their sum is weaker); g <= their sum."""
         if len(members) <= 1:
             return self.label(members[0]) if len(members) else Affine(0.0, {})
@@ -259,7 +259,7 @@ class Lowering:
         (c_i - c_(i-1)) any({y : c(y) >= c_i}), the first weighted c1. The indicators nest, which keeps rows short."""
         values, rank = np.unique(costs, return_inverse=True)
         first = float(values[0])
-        parts = [self.touches(np.arange(self.K), push.times(first)) * first]
+        parts = [self.any_of(np.arange(self.K), push.through_factor(first)) * first]
         above = Affine(0.0, {})
         for i in range(len(values) - 1, 0, -1):
             here = [self.label(y) for y in np.flatnonzero(rank == i)]
@@ -290,7 +290,7 @@ class Lowering:
                 paid = total(w * float(loss) for w, loss in zip(picked, row, strict=True))
                 self.at_most(paid - (Affine(1.0, {}) - self.label(y)) * (float(row.max()) - low), t)
             if low < 0:
-                self.at_most(self.touches(np.arange(self.K), Push.UP) * low, t)
+                self.at_most(self.any_of(np.arange(self.K), Push.UP) * low, t)
         if Push.UP in push:
             for column in losses.T:
                 self.at_most(t, self.largest(column, Push.UP))

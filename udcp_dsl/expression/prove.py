@@ -55,7 +55,7 @@ def prove(expression: Expression, labels: Sequence[str], *, refute: bool = True)
         more, tight = structure(forms[id(node)], rules.facts, blames[id(node)])
         cancels = _cancels(node, known)
         if cancels:
-            rules = _doubted(rules, node.span)
+            rules = _drop_curvature_facts(rules, node.span)
         if cancels or any(id(part) in rounded for part in parts):
             rounded.add(id(node))
             more, tight = dict.fromkeys(("laminar", "tree_diameter"), unknown(_CANCELS, blames[id(node)])), None
@@ -84,7 +84,7 @@ def _cancels(node: Node, known: dict[int, Facts]) -> bool:
     return bool(_ROUNDING * smaller(up, down) > TOLERANCE)
 
 
-def _doubted(rules: Rules, span: Span) -> Rules:
+def _drop_curvature_facts(rules: Rules, span: Span) -> Rules:
     """Drop the facts that compare four values. Rounding spares the others: a sum of monotone terms stays monotone."""
     lost = unknown(_CANCELS, span)
     return Rules(rules.interval, {**rules.facts, **dict.fromkeys(("separable", "submodular", "supermodular"), lost)})
@@ -173,12 +173,12 @@ def _smallest(bad: Bools, sets: Ints, m: int) -> tuple[int, int] | None:
     return row, int(rank[row]) & ((1 << m) - 1)
 
 
-def _negative(f: Floats, m: int, slack: float) -> Hit | None:
+def _find_negative(f: Floats, m: int, slack: float) -> Hit | None:
     hit = _smallest(f[None] < -slack, np.arange(len(f))[None], m)
     return None if hit is None else ((hit[1],), "L({0}) = {1}")
 
 
-def _steps(sign: int) -> Callable[[Floats, int, float], Hit | None]:
+def _monotonicity_search(sign: int) -> Callable[[Floats, int, float], Hit | None]:
     def search(f: Floats, m: int, slack: float) -> Hit | None:
         bits, S = _without(m, 1)
         hit = _smallest(sign * (f[S | bits] - f[S]) < -slack, S, m)
@@ -190,7 +190,7 @@ def _steps(sign: int) -> Callable[[Floats, int, float], Hit | None]:
     return search
 
 
-def _squares(kinds: tuple[int, ...]) -> Callable[[Floats, int, float], Hit | None]:
+def _curvature_search(kinds: tuple[int, ...]) -> Callable[[Floats, int, float], Hit | None]:
     """Compare f(S+i) + f(S+j) with f(S+i+j) + f(S); a difference whose sign is in `kinds` is a violation."""
 
     def search(f: Floats, m: int, slack: float) -> Hit | None:
@@ -211,7 +211,7 @@ def _squares(kinds: tuple[int, ...]) -> Callable[[Floats, int, float], Hit | Non
     return search
 
 
-def _unequal(f: Floats, m: int, slack: float) -> Hit | None:
+def _find_size_violation(f: Floats, m: int, slack: float) -> Hit | None:
     for size in range(1, m):
         S = np.flatnonzero(_sizes(m) == size)
         low, high = int(S[f[S].argmin()]), int(S[f[S].argmax()])
@@ -222,12 +222,12 @@ def _unequal(f: Floats, m: int, slack: float) -> Hit | None:
 
 # The search that refutes each fact. A laminar loss is submodular, so one that is not submodular is not laminar.
 _VIOLATIONS: dict[str, Callable[[Floats, int, float], Hit | None]] = {
-    "nonnegative": _negative,
-    "monotone": _steps(+1),
-    "antitone": _steps(-1),
-    "separable": _squares((+1, -1)),
-    "submodular": _squares((-1,)),
-    "supermodular": _squares((+1,)),
-    "laminar": _squares((-1,)),
-    "cardinality": _unequal,
+    "nonnegative": _find_negative,
+    "monotone": _monotonicity_search(+1),
+    "antitone": _monotonicity_search(-1),
+    "separable": _curvature_search((+1, -1)),
+    "submodular": _curvature_search((-1,)),
+    "supermodular": _curvature_search((+1,)),
+    "laminar": _curvature_search((-1,)),
+    "cardinality": _find_size_violation,
 }

@@ -38,7 +38,7 @@ def batch(expression: Expression, sets: Sets, inputs: Given | None = None) -> Fl
     values = [np.empty(0)]
     rows = max(1, _BLOCK // K)
     for start in range(0, n, rows):
-        block = sets.some(start, start + rows)
+        block = sets.block(start, start + rows)
         theirs = inputs and {name: column[start : start + rows] for name, column in inputs.items()}
         found = _node_values(expression, block, theirs)[id(expression.root)] + 0.0  # -0 becomes 0
         values.append(np.broadcast_to(found, len(block.mask)))

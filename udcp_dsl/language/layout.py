@@ -189,7 +189,7 @@ class _Layout:
             return self._definition(x, tokens, body), self._between(start, body)
         if entries(x) and tokens.all[-1].text == "}":
             opening = tokens.brace(start)
-            if self._is_kept(entries(x), tokens, opening, end):
+            if self._keeps_lines(entries(x), tokens, opening, end):
                 return self._list(head(x), entries(x), tokens, opening, end, ""), self._between(start, opening)
         return [_Line(line) for line in declaration_text(x).split("\n")], self._between(start, end)
 
@@ -228,7 +228,7 @@ class _Layout:
 
     # Lists
 
-    def _is_kept(self, inside: Sequence[Entry], tokens: _Tokens, opening: int, end: int) -> bool:
+    def _keeps_lines(self, inside: Sequence[Entry], tokens: _Tokens, opening: int, end: int) -> bool:
         """Whether a list keeps the lines of the source: it starts on a new line, or has comments or blank lines."""
         first = min(tokens.span(entry)[0] for entry in (inside[0], inside[-1]))
         if self._line(opening) < self._line(first) or self._between(opening, end):
@@ -238,7 +238,7 @@ class _Layout:
         if any(self._after_blank(tokens.span(entry)[0]) for entry in inside[1:]):
             return True
         nested = [entry for entry in inside if isinstance(entry, ast.Branch | ast.Member)]
-        return any(self._is_kept(entries(e), tokens, tokens.brace(e.name.span.end), e.span.end) for e in nested)
+        return any(self._keeps_lines(entries(e), tokens, tokens.brace(e.name.span.end), e.span.end) for e in nested)
 
     def _list(
         self, head: str, inside: Sequence[Entry], tokens: _Tokens, opening: int, end: int, margin: str
@@ -285,7 +285,7 @@ class _Layout:
         """The lines of an entry; the first has no margin."""
         if isinstance(entry, ast.Branch | ast.Member) and brace is not None:
             inside = entries(entry)
-            if self._is_kept(inside, tokens, brace, end):
+            if self._keeps_lines(inside, tokens, brace, end):
                 return self._list(entry_head(entry), inside, tokens, brace, end, margin)
         return [_Line(line) for line in entry_text(entry, margin)[0].split("\n")]
 

@@ -121,7 +121,7 @@ def scan(source: Source) -> list[Statement]:
         if not sound and (kind not in ("word", "string") or _fault_of(source, token)):
             faulty.add(len(tokens))
         tokens.append(token)
-    return list(_Cutter(source, tokens, faulty).statements())
+    return list(_StatementSplitter(source, tokens, faulty).statements())
 
 
 def too_long(source: Source, statements: Iterable[Statement]) -> Diagnostic | None:
@@ -265,7 +265,7 @@ def _fault_of_string(source: Source, token: Token) -> Diagnostic | None:
     return None
 
 
-class _Cutter:
+class _StatementSplitter:
     """Walks the tokens once and tracks what is open: brackets, and `if`, `not`, `-` and `^`, whose operands follow."""
 
     def __init__(self, source: Source, tokens: list[Token], faulty: Set[int]) -> None:
@@ -369,9 +369,9 @@ class _Cutter:
     def _never_closed(self, bracket: Token, where: str, offset: int) -> None:
         closing = _CLOSING[bracket.text]
         fix = Fix.add(self._source, offset, f" {closing}" if closing == "}" else closing)
-        self._lose("E108", bracket, f"'{bracket.text}' is never closed", f"add '{closing}' {where}", fix)
+        self._add_if_first("E108", bracket, f"'{bracket.text}' is never closed", f"add '{closing}' {where}", fix)
 
-    def _lose(self, code: str, token: Token, message: str, way_out: str, *fixes: Fix) -> None:
+    def _add_if_first(self, code: str, token: Token, message: str, way_out: str, *fixes: Fix) -> None:
         # An earlier error, such as an unclosed string, may have hidden a bracket: only that error is reported.
         if not self._faults:
             span = Span(self._source, token.start, token.end)
@@ -382,7 +382,7 @@ class _Cutter:
             self._open.append(token)
         else:
             way_out = "give names to inner parts with 'let'"
-            self._lose("E107", token, f"this is nested more than {MOST_NESTED} deep", way_out)
+            self._add_if_first("E107", token, f"this is nested more than {MOST_NESTED} deep", way_out)
 
     def _close(self, i: int, token: Token) -> None:
         brackets = self._brackets()
@@ -390,7 +390,7 @@ class _Cutter:
         if not matching:
             way_out = "remove it, or add the bracket that it should close"
             removed = Fix.write(Span(self._source, token.start, token.end), "")
-            self._lose("E109", token, f"'{token.text}' closes nothing", way_out, removed)
+            self._add_if_first("E109", token, f"'{token.text}' closes nothing", way_out, removed)
             return
         if matching[-1] is not brackets[-1]:
             self._never_closed(brackets[-1], f"before {self._named(token)}", self._tokens[i - 1].end)

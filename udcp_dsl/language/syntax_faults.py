@@ -184,9 +184,9 @@ def _unknown_statement(stop: Stop) -> Diagnostic | None:
         message = f"unknown statement '{word}'"
         way_out = f"declare it: param {word} = ... for a number, let {word} = ... for an expression"
     else:
-        message, meant = f"unknown statement '{word}'", suggest(word, STATEMENTS)
-        way_out = meant.help if meant.names else _STATEMENTS_LISTED
-        return stop.fault("E113", message, way_out, fixes=meant.fixes(stop.span))
+        message, suggestion = f"unknown statement '{word}'", suggest(word, STATEMENTS)
+        way_out = suggestion.help if suggestion.names else _STATEMENTS_LISTED
+        return stop.fault("E113", message, way_out, fixes=suggestion.fixes(stop.span))
     return stop.fault("E113", message, way_out)
 
 
@@ -248,10 +248,10 @@ def _malformed_number(stop: Stop) -> Diagnostic | None:
     return None
 
 
-def _not_a_number(stop: Stop, span: Span, meant: str) -> Diagnostic:
+def _not_a_number(stop: Stop, span: Span, suggestion: str) -> Diagnostic:
     way_out, fixes = "numbers are written 1, 0.5, 1e-3", []
-    if _NUMBER.fullmatch(meant):
-        way_out, fixes = f"write {meant}", [Fix.write(span, meant)]
+    if _NUMBER.fullmatch(suggestion):
+        way_out, fixes = f"write {suggestion}", [Fix.write(span, suggestion)]
     return stop.fault("E110", f"'{span.text}' is not a number here", way_out, span, fixes)
 
 
@@ -363,8 +363,8 @@ def _unknown_call(stop: Stop) -> Diagnostic | None:
 
 def unknown_call(name: str, span: Span) -> Diagnostic:
     """The error of a call `foo(x)` of an unknown function; `span` is that of its name."""
-    meant = suggest(name, sorted(CALLED))
-    way_out, fixes = meant.help, meant.fixes(span)
+    suggestion = suggest(name, sorted(CALLED))
+    way_out, fixes = suggestion.help, suggestion.fixes(span)
     if name in ("node", "level"):
         way_out, fixes = f"write h.{name}(...), h being the hierarchy", ()
     return Diagnostic("E121", span, f"there is no atom or function '{name}'", way_out, fixes=fixes)
@@ -410,20 +410,20 @@ def _trailing(stop: Stop) -> Diagnostic | None:
         words = [word for word in CLAUSES.get(stop.keyword, ()) if word.upper() in stop.expected and word not in used]
         wanted = [f"'{sign}'" for terminal, sign in (("_COMMA", ","), ("_IN", "in")) if stop.expects(terminal)]
         wanted += [f"'{word}'" for word in words]
-        meant = suggest(stop.found, words)
-        way_out = meant.help if meant.names else f"the form is {_FORMS[stop.keyword]}"
-        fixes = meant.fixes(stop.span)
+        suggestion = suggest(stop.found, words)
+        way_out = suggestion.help if suggestion.names else f"the form is {_FORMS[stop.keyword]}"
+        fixes = suggestion.fixes(stop.span)
     message = f"expected {_either([*wanted, 'a new statement'])}{stop.after()}"
     return stop.fault("E114", message, way_out, fixes=fixes)
 
 
-def _anything(stop: Stop) -> Diagnostic:
+def _fallback(stop: Stop) -> Diagnostic:
     """What was expected, and the form of the statement."""
     message, found, fixes = f"expected {_wanted(stop)}{stop.after()}", stop.found, list[Fix]()
     keywords = [word for terminal in sorted(stop.expected) if (word := terminal.strip("_").lower()) in KEYWORDS]
-    meant = suggest(found, keywords)
-    if found not in RESERVED and meant.names:
-        return stop.fault("E120", message, meant.help, fixes=meant.fixes(stop.span))
+    suggestion = suggest(found, keywords)
+    if found not in RESERVED and suggestion.names:
+        return stop.fault("E120", message, suggestion.help, fixes=suggestion.fixes(stop.span))
     if stop.expected == {"STRING"} and stop.kind == "word" and found not in RESERVED:
         path = stop.source.text[stop.offset :].split()[0]
         fixes = [Fix.write(Span(stop.source, stop.offset, stop.offset + len(path)), f'"{path}"')]
@@ -482,5 +482,5 @@ _RULES = (
     _nothing_inside,
     _missing_comma,
     _trailing,
-    _anything,
+    _fallback,
 )

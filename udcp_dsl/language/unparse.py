@@ -111,13 +111,13 @@ def _string(text: str) -> str:
     return '"' + "".join(c if c.isprintable() and c not in '"\\' else json.dumps(c)[1:-1] for c in text) + '"'
 
 
-def written(text: str) -> str:
+def name_text(text: str) -> str:
     """A label, category, node, level or column as it is written in a spec: quoted only if it must be."""
     return text if is_bare(text) else _string(text)
 
 
 def _name(name: ast.Name) -> str:
-    return written(name.text)
+    return name_text(name.text)
 
 
 def _declared(name: ast.Name) -> str:

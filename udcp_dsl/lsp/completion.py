@@ -22,7 +22,7 @@ from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.language.parse import expected_after
 from udcp_dsl.language.scan import STATEMENTS, Token
 from udcp_dsl.language.syntax_faults import CLAUSES
-from udcp_dsl.language.unparse import written
+from udcp_dsl.language.unparse import name_text
 from udcp_dsl.language.words import FUNCTION_NAMES, KEYWORDS
 from udcp_dsl.lsp.describe import described
 from udcp_dsl.lsp.document import Document
@@ -164,7 +164,7 @@ def _keywords(place: _Place) -> Iterator[_Item]:
 
 def _things(document: Document, *kinds: type, of: bool | None = None) -> Iterator[_Item]:
     """The names of things of some kinds; of costs, only those of families (`of=True`) or of labels (`of=False`)."""
-    for name, thing in document.known.things.items():
+    for name, thing in document.last_good_declarations.things.items():
         if isinstance(thing, kinds) and (of is None or not isinstance(thing, Costs) or (thing.of is not None) == of):
             yield _Item(name, Kind.NAME, described(document, name))
 
@@ -172,9 +172,9 @@ def _things(document: Document, *kinds: type, of: bool | None = None) -> Iterato
 def _families(document: Document) -> Iterator[_Item]:
     """Families, and the levels of hierarchies, which are families too."""
     yield from _things(document, Family)
-    for name, thing in document.known.things.items():
+    for name, thing in document.last_good_declarations.things.items():
         if isinstance(thing, Hierarchy):
-            levels = [written(level) for level in thing.levels] or [f"level({i})" for i in range(1, thing.height + 1)]
+            levels = [name_text(level) for level in thing.levels] or [f"level({i})" for i in range(1, thing.height + 1)]
             for level in levels:
                 yield _Item(f"{name}.{level}", Kind.LEVEL, f"level of {name}")
 
@@ -230,9 +230,9 @@ def _open_call(tokens: list[Token]) -> tuple[str, int]:
 
 
 def _expressions(document: Document) -> Iterator[_Item]:
-    for name in document.known.definitions:
+    for name in document.last_good_declarations.definitions:
         yield _Item(name, Kind.NAME, described(document, name))
-    for name, thing in document.known.things.items():
+    for name, thing in document.last_good_declarations.things.items():
         if isinstance(thing, float | RowInput):
             yield _Item(name, Kind.NAME, described(document, name))
     for name, atom in ATOMS.items():
@@ -249,12 +249,12 @@ def _parts(document: Document, place: _Place) -> Iterator[_Item]:
     first = len(tokens) - 1
     while first >= 2 and tokens[first].text == "." and tokens[first - 2].text == ".":
         first -= 2
-    thing = document.known.things.get(tokens[first - 1].text) if first >= 1 else None
+    thing = document.last_good_declarations.things.get(tokens[first - 1].text) if first >= 1 else None
     level = tokens[first + 1].text if first + 1 < len(tokens) else None
     if isinstance(thing, Family):
-        yield from (_Item(written(name), Kind.NODE, f"category of {thing.name}") for name in thing.names)
+        yield from (_Item(name_text(name), Kind.NODE, f"category of {thing.name}") for name in thing.names)
     elif isinstance(thing, Hierarchy) and level is None:
-        yield from (_Item(written(name), Kind.LEVEL, f"level of {thing.name}") for name in thing.levels)
+        yield from (_Item(name_text(name), Kind.LEVEL, f"level of {thing.name}") for name in thing.levels)
         yield _Item("node(", Kind.KEYWORD, "a node by its name", "node")
         yield _Item("level(", Kind.KEYWORD, "a level by its depth", "level")
     elif isinstance(thing, Hierarchy):
@@ -268,12 +268,12 @@ def _parts(document: Document, place: _Place) -> Iterator[_Item]:
 
 def _nodes(h: Hierarchy, nodes: Iterable[int]) -> Iterator[_Item]:
     for name in dict.fromkeys(h.names[v] for v in nodes):
-        yield _Item(written(name), Kind.NODE, f"node of {h.name}")
+        yield _Item(name_text(name), Kind.NODE, f"node of {h.name}")
 
 
 def _indexed(document: Document, place: _Place) -> Iterator[_Item]:
     """`h.node(` and `h.level(`"""
-    thing = document.known.things.get(place.text(-4))
+    thing = document.last_good_declarations.things.get(place.text(-4))
     if isinstance(thing, Hierarchy) and place.text(-2) == "node":
         yield from _nodes(thing, range(1, len(thing.names)))
     elif isinstance(thing, Hierarchy):
@@ -285,7 +285,7 @@ def _labels(document: Document, place: _Place) -> Iterator[_Item]:
     if place.keyword == "labels":
         return
     listed = {_unquoted(t.text) for t in place.before if t.kind in ("word", "string")}
-    d, names, what = document.known, document.known.labels, "label"
+    d, names, what = document.last_good_declarations, document.last_good_declarations.labels, "label"
     if place.keyword == "costs" and place.text(2) == "of":
         family = d.things.get(place.text(3))
         if isinstance(family, Hierarchy) and place.text(4) == "." and _unquoted(place.text(5)) in family.levels:
@@ -295,7 +295,7 @@ def _labels(document: Document, place: _Place) -> Iterator[_Item]:
     fitting = [name for name in names if place.typed in name.casefold() and name not in listed]
     fitting.sort(key=lambda name: not name.casefold().startswith(place.typed))
     for name in fitting[: _MOST + 1]:  # of ten thousand, the rest is not shown
-        text = '"default"' if colon and name == "default" else written(name)
+        text = '"default"' if colon and name == "default" else name_text(name)
         yield _Item(text + colon, Kind.LABEL, what, text)
 
 
@@ -303,7 +303,7 @@ def _columns(document: Document, place: _Place) -> Iterator[_Item]:
     path = next((_unquoted(t.text) for t in reversed(place.before) if t.kind == "string"), None)
     table = document.table(path) if path is not None else None
     if table is not None:
-        yield from (_Item(written(name), Kind.COLUMN, f"column of {path}") for name in table.header)
+        yield from (_Item(name_text(name), Kind.COLUMN, f"column of {path}") for name in table.header)
 
 
 def _files(document: Document) -> Iterator[_Item]:

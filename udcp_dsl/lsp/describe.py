@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from udcp_dsl.compile.declare.declared import Thing
+from udcp_dsl.compile.declare.declared import CompiledDeclaration
 from udcp_dsl.compile.type_checker import Value
 from udcp_dsl.expression.domain import Actions, Category, CategoryMetric, Costs, Family, Hierarchy, Metric, TreeMetric
 from udcp_dsl.expression.rows.declared import RowCosts, RowInput
@@ -12,7 +12,7 @@ from udcp_dsl.lsp.document import Document
 
 def described(document: Document, name: str) -> str:
     """What a declared name stands for, or only its kind if its declaration has an error."""
-    known, declaration = document.known, document.declarations.get(name)
+    known, declaration = document.last_good_declarations, document.declarations.get(name)
     if name in known.definitions:
         word = "loss" if isinstance(known.definitions[name], ast.LossDecl) else "let"
         value = document.checked.checker.values.get(name)
@@ -27,7 +27,7 @@ def described(document: Document, name: str) -> str:
     return "not understood" if declaration is None else f"{type(declaration).__name__.lower()} with a fault"
 
 
-def described_thing(thing: Thing) -> str:
+def described_thing(thing: CompiledDeclaration) -> str:
     match thing:
         case RowInput():
             return f"input: {str(thing).partition(': ')[2]}"

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from threading import Lock
 
-from udcp_dsl.compile.declare import Declared, Kept
+from udcp_dsl.compile.declare import DeclarationCache, Declared
 from udcp_dsl.compile.passes import Checked, check_spec, choose
 from udcp_dsl.compile.sources import FileFault, Files, Table, read_csv
 from udcp_dsl.diagnostics import Diagnostic, Source, SpecError, keeping_warnings
@@ -25,7 +25,7 @@ from udcp_dsl.lsp.positions import Lines
 Stamp = tuple[int, int, int]
 
 
-class _DataFiles:
+class _FileCache:
     """A cache of the bytes and tables of data files, each valid until the file on disk changes."""
 
     def __init__(self) -> None:
@@ -33,12 +33,12 @@ class _DataFiles:
         self.tables: dict[tuple[Path | None, str], tuple[bytes, Table]] = {}
 
 
-class _Unchanged(Files):
+class CachedFiles(Files):
     """The files of one spec; those that did not change are not read again."""
 
-    def __init__(self, folder: Path | None, kept: _DataFiles) -> None:
+    def __init__(self, folder: Path | None, cache: _FileCache) -> None:
         super().__init__(folder)
-        self._kept = kept
+        self._cache = cache
 
     def _from_disk(self, path: str) -> bytes:
         if self.folder is None:
@@ -48,24 +48,24 @@ class _Unchanged(Files):
         except (OSError, ValueError):
             return super()._from_disk(path)
         key, stamp = (self.folder, path), (there.st_mtime_ns, there.st_size, there.st_ino)
-        if key in self._kept.data and self._kept.data[key][0] == stamp:
-            return self._kept.data[key][1]
+        if key in self._cache.data and self._cache.data[key][0] == stamp:
+            return self._cache.data[key][1]
         data = super()._from_disk(path)
-        self._kept.data[key] = stamp, data
+        self._cache.data[key] = stamp, data
         return data
 
     def table(self, path: str) -> Table:
         data = self.read(path)
         key = self.folder, path
-        known = self._kept.tables.get(key)
+        known = self._cache.tables.get(key)
         if known is None or known[0] is not data:
-            known = self._kept.tables[key] = data, read_csv(path, data)
+            known = self._cache.tables[key] = data, read_csv(path, data)
         return known[1]
 
 
 class Document:
-    """One state of a text. `declared` are its compiled declarations; `known` are the same or, if its labels do not
-    compile, those of the last state whose labels did."""
+    """One state of a text. `declared` are its compiled declarations; `last_good_declarations` are the same or, if its
+    labels do not compile, those of the last state whose labels did."""
 
     def __init__(self, checked: Checked, folder: Path | None, uri: str, before: Declared | None = None) -> None:
         self.checked = checked
@@ -74,7 +74,8 @@ class Document:
         self.source: Source = checked.source
         self.text: str = checked.source.text
         self.declared: Declared = checked.declared
-        self.known: Declared = checked.declared if checked.declared.labels or before is None else before
+        current = checked.declared
+        self.last_good_declarations: Declared = current if current.labels or before is None else before
         self._facts: dict[int, Facts] = {}
         self._losses: dict[str, Loss | SpecError] = {}
 
@@ -179,9 +180,9 @@ class Reader:
     """Reads texts, and caches what the next state of the same text will need again: data, tables, declarations."""
 
     def __init__(self) -> None:
-        self._files = _DataFiles()
-        self._kept: dict[str, Kept] = {}
-        self._last: dict[str, Document] = {}
+        self._file_cache = _FileCache()
+        self._declaration_caches: dict[str, DeclarationCache] = {}
+        self._documents: dict[str, Document] = {}
         self._lock = Lock()  # a server calls from several threads
 
     def read(self, text: str, folder: str | Path | None = None, uri: str = "untitled:spec.loss") -> Document:
@@ -190,20 +191,21 @@ class Reader:
             return self._read(text, None if folder is None else Path(folder), uri)
 
     def _read(self, text: str, where: Path | None, uri: str) -> Document:
-        files = _Unchanged(where, self._files)
-        last = self._last.get(uri)
+        files = CachedFiles(where, self._file_cache)
+        last = self._documents.get(uri)
         if last is not None and last.text == text and last.folder == where and self._unchanged(last, files):
             return last
         name = uri.rpartition("/")[2]
-        checked = check_spec(Source(name, text), files, kept=self._kept.setdefault(uri, Kept()))
-        document = Document(checked, where, uri, None if last is None else last.known)
-        self._last[uri] = document
+        cache = self._declaration_caches.setdefault(uri, DeclarationCache())
+        checked = check_spec(Source(name, text), files, cache=cache)
+        document = Document(checked, where, uri, None if last is None else last.last_good_declarations)
+        self._documents[uri] = document
         return document
 
     def forget(self, uri: str) -> None:
         """Drop the cache of a text that was closed."""
-        self._last.pop(uri, None)
-        self._kept.pop(uri, None)
+        self._documents.pop(uri, None)
+        self._declaration_caches.pop(uri, None)
 
     @staticmethod
     def _unchanged(document: Document, files: Files) -> bool:

@@ -101,11 +101,11 @@ def _symbol(document: Document, symbol: Symbol) -> Iterator[str]:
 
 
 def _name(document: Document, name: str) -> Iterator[str]:
-    if name not in document.declarations and name not in document.known.things:
+    if name not in document.declarations and name not in document.last_good_declarations.things:
         return
     yield f"**{name}** {described(document, name)}"
     yield _comment(document, name)
-    d = document.known
+    d = document.last_good_declarations
     thing = d.things.get(name)
     match thing:
         case RowInput() | RowCosts():
@@ -150,7 +150,7 @@ def _largest(names: tuple[str, ...], values: Any) -> list[tuple[str, float]]:
 
 
 def _label(document: Document, label: str) -> Iterator[str]:
-    d = document.known
+    d = document.last_good_declarations
     if label not in d.index:
         yield f"**{label}**: no label of this spec"
         return
@@ -182,7 +182,7 @@ def _path(h: Hierarchy, node: int) -> list[str]:
 
 
 def _members(document: Document, symbol: Symbol) -> Iterator[str]:
-    d = document.known
+    d = document.last_good_declarations
     thing = d.things.get(symbol.of)
     if isinstance(thing, Family) and symbol.name in thing.names:
         category = thing.category(thing.names.index(symbol.name))
@@ -196,7 +196,7 @@ def _members(document: Document, symbol: Symbol) -> Iterator[str]:
 
 
 def _level(document: Document, symbol: Symbol) -> Iterator[str]:
-    thing = document.known.things.get(symbol.of)
+    thing = document.last_good_declarations.things.get(symbol.of)
     if isinstance(thing, Hierarchy) and symbol.name in thing.levels:
         family = thing.level(thing.levels.index(symbol.name) + 1)
         yield f"**{symbol.of}.{symbol.name}** level {thing.levels.index(symbol.name) + 1}: {len(family)} nodes"

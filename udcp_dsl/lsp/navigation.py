@@ -10,11 +10,11 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.language import ast
 from udcp_dsl.language.layout import formatted
 from udcp_dsl.language.scan import STATEMENTS, comments
-from udcp_dsl.language.unparse import written
+from udcp_dsl.language.unparse import name_text
 from udcp_dsl.language.words import RESERVED, is_name
 from udcp_dsl.lsp.describe import described
 from udcp_dsl.lsp.document import Document
-from udcp_dsl.lsp.occurrences import Occurrence, Symbol, occurrence_at, occurrences, same
+from udcp_dsl.lsp.occurrences import Occurrence, Symbol, occurrence_at, occurrences, occurrences_of
 
 # The symbol kind of the protocol for each kind of declaration.
 _OUTLINE = {
@@ -39,7 +39,7 @@ def definition(document: Document, position: dict[str, int]) -> list[dict[str, A
     found = occurrence_at(document, document.offset(position))
     if found is None:
         return []
-    defining = [x for x in same(document, found.symbol) if x.defines]
+    defining = [x for x in occurrences_of(document, found.symbol) if x.defines]
     if defining:
         return [_location(document, x) for x in defining]
     return _in_file(document, found.symbol)
@@ -48,7 +48,7 @@ def definition(document: Document, position: dict[str, int]) -> list[dict[str, A
 def references(document: Document, position: dict[str, int], declaration: bool = True) -> list[dict[str, Any]]:
     """Every occurrence of the name at a position."""
     found = occurrence_at(document, document.offset(position))
-    everywhere = same(document, found.symbol) if found is not None else []
+    everywhere = occurrences_of(document, found.symbol) if found is not None else []
     return [_location(document, x) for x in everywhere if declaration or not x.defines]
 
 
@@ -73,10 +73,10 @@ def rename(document: Document, position: dict[str, int], new: str) -> dict[str, 
         others = {x.symbol.name for x in _same_kind(document, symbol)}
         if new in others and new != symbol.name:
             raise InputError(f"there is a {symbol.kind} {new!r} already")
-        text = written(new)
+        text = name_text(new)
     if symbol.kind != "name" and new == "default":
         text = '"default"'  # without quotes, it is a keyword of costs
-    edits = [{"range": document.lines.range(x.span), "newText": text} for x in same(document, symbol)]
+    edits = [{"range": document.lines.range(x.span), "newText": text} for x in occurrences_of(document, symbol)]
     return {"changes": {document.uri: edits}}
 
 
@@ -92,7 +92,7 @@ def _renamed(document: Document, position: dict[str, int]) -> Occurrence:
     symbol = found.symbol
     if symbol.kind in ("column", "file"):
         raise InputError(f"{symbol.name!r} names a {symbol.kind} on disk, which is not renamed")
-    if not any(x.defines for x in same(document, symbol)):
+    if not any(x.defines for x in occurrences_of(document, symbol)):
         raise InputError(f"{symbol.name!r} is not declared in this text")
     if symbol.kind == "level":
         raise InputError(f"{symbol.name!r} names a column on disk, which is not renamed")

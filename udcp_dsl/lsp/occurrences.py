@@ -40,11 +40,11 @@ class Occurrence:
 
 def occurrences(document: Document) -> list[Occurrence]:
     """Every occurrence, in the order of the text."""
-    found = _KEPT.get(document)
+    found = _CACHE.get(document)
     if found is None:
-        found = list(_Finder(document).all())
+        found = list(_OccurrenceFinder(document).all())
         found.sort(key=lambda x: (x.span.start, x.span.end))
-        _KEPT[document] = found
+        _CACHE[document] = found
     return found
 
 
@@ -53,12 +53,12 @@ def occurrence_at(document: Document, offset: int) -> Occurrence | None:
     return next((x for x in occurrences(document) if x.span.start <= offset <= x.span.end), None)
 
 
-def same(document: Document, symbol: Symbol) -> list[Occurrence]:
+def occurrences_of(document: Document, symbol: Symbol) -> list[Occurrence]:
     """All occurrences of one symbol."""
     return [x for x in occurrences(document) if x.symbol == symbol]
 
 
-class _Finder:
+class _OccurrenceFinder:
     def __init__(self, document: Document) -> None:
         self._document = document
         self._read = {x.span.start for x in document.checked.spec.declarations}
@@ -175,7 +175,7 @@ class _Finder:
         if token.kind != "word" or token.text[0].isdecimal() or (i and tokens[i - 1].text == "."):
             return None
         if in_braces:
-            return Symbol("label", token.text) if token.text in d.known.index else None
+            return Symbol("label", token.text) if token.text in d.last_good_declarations.index else None
         if token.text in RESERVED or token.text in STATEMENTS:
             return None
         first = i == 1 and tokens[0].text in STATEMENTS and tokens[0].text != "labels"
@@ -183,4 +183,4 @@ class _Finder:
 
 
 # A cache, because several features ask for the same document; weak, so that old documents are freed.
-_KEPT: WeakKeyDictionary[Document, list[Occurrence]] = WeakKeyDictionary()
+_CACHE: WeakKeyDictionary[Document, list[Occurrence]] = WeakKeyDictionary()

@@ -28,7 +28,7 @@ from udcp_dsl.lsp.hints import code_lenses, inlay_hints
 from udcp_dsl.lsp.hover import hover
 from udcp_dsl.lsp.navigation import definition, folding, formatting, references, renamable, rename, symbols
 
-_MOMENT = 0.03  # seconds without a keystroke before diagnostics are computed
+_DEBOUNCE_SECONDS = 0.03  # seconds without a keystroke before diagnostics are computed
 _WATCHED = "**/*.{csv,json,npy}"
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ def _at(position: lsp.Position) -> dict[str, int]:
     return {"line": position.line, "character": position.character}
 
 
-class _Answering(LanguageServerProtocol):
+class _ErrorReplyingProtocol(LanguageServerProtocol):
     """Answers invalid requests, too, such as one for line -1; otherwise the editor would wait forever."""
 
     def structure_message(self, data: dict[str, Any]) -> Any:
@@ -60,7 +60,7 @@ class Server(LanguageServer):
     """The language server of `.loss` files."""
 
     def __init__(self) -> None:
-        super().__init__("udcp", udcp_dsl.__version__, protocol_cls=_Answering)
+        super().__init__("udcp", udcp_dsl.__version__, protocol_cls=_ErrorReplyingProtocol)
         self.reader = Reader()
 
     def document(self, uri: str) -> Document:
@@ -68,11 +68,11 @@ class Server(LanguageServer):
         path = to_fs_path(uri) if uri.startswith("file:") else None
         return self.reader.read(text.source, None if path is None else Path(path).parent, uri)
 
-    def soon(self, uri: str) -> None:
+    def publish_soon(self, uri: str) -> None:
         """Publish the diagnostics of a text after a moment, unless it changes before."""
         if uri in self.workspace.text_documents:
             version = self.workspace.text_documents[uri].version
-            asyncio.get_running_loop().call_later(_MOMENT, partial(self._publish, uri, version))
+            asyncio.get_running_loop().call_later(_DEBOUNCE_SECONDS, partial(self._publish, uri, version))
 
     def _publish(self, uri: str, version: int | None) -> None:
         open_text = self.workspace.text_documents.get(uri)
@@ -87,13 +87,13 @@ class Server(LanguageServer):
 def make_server() -> Server:
     """A server with all its features, not yet started."""
     server = Server()
-    _follow_texts(server)
-    _show(server)
-    _find_ways(server)
+    _add_text_features(server)
+    _add_display_features(server)
+    _add_navigation_features(server)
     return server
 
 
-def _follow_texts(server: Server) -> None:
+def _add_text_features(server: Server) -> None:
     @server.feature(lsp.INITIALIZED)
     def initialized(ls: Server, params: lsp.InitializedParams) -> None:
         workspace = ls.client_capabilities.workspace
@@ -105,15 +105,15 @@ def _follow_texts(server: Server) -> None:
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     def opened(ls: Server, params: lsp.DidOpenTextDocumentParams) -> None:
-        ls.soon(params.text_document.uri)
+        ls.publish_soon(params.text_document.uri)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
     def changed(ls: Server, params: lsp.DidChangeTextDocumentParams) -> None:
-        ls.soon(params.text_document.uri)
+        ls.publish_soon(params.text_document.uri)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
     def saved(ls: Server, params: lsp.DidSaveTextDocumentParams) -> None:
-        ls.soon(params.text_document.uri)
+        ls.publish_soon(params.text_document.uri)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
     def closed(ls: Server, params: lsp.DidCloseTextDocumentParams) -> None:
@@ -123,7 +123,7 @@ def _follow_texts(server: Server) -> None:
     @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def files_changed(ls: Server, params: lsp.DidChangeWatchedFilesParams) -> None:
         for uri in list(ls.workspace.text_documents):
-            ls.soon(uri)
+            ls.publish_soon(uri)
         workspace = ls.client_capabilities.workspace
         if workspace is not None and workspace.code_lens is not None and workspace.code_lens.refresh_support:
             ls.workspace_code_lens_refresh(None)
@@ -131,7 +131,7 @@ def _follow_texts(server: Server) -> None:
             ls.workspace_inlay_hint_refresh(None)
 
 
-def _show(server: Server) -> None:
+def _add_display_features(server: Server) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_HOVER)
     @server.thread()
     def on_hover(ls: Server, params: lsp.HoverParams) -> lsp.Hover | None:
@@ -164,7 +164,7 @@ def _show(server: Server) -> None:
         return _typed(semantic_tokens(ls.document(params.text_document.uri)), lsp.SemanticTokens)
 
 
-def _find_ways(server: Server) -> None:
+def _add_navigation_features(server: Server) -> None:
     @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
     def on_definition(ls: Server, params: lsp.DefinitionParams) -> list[lsp.Location]:
         found = definition(ls.document(params.text_document.uri), _at(params.position))
@@ -178,13 +178,13 @@ def _find_ways(server: Server) -> None:
 
     @server.feature(lsp.TEXT_DOCUMENT_PREPARE_RENAME)
     def on_prepare_rename(ls: Server, params: lsp.PrepareRenameParams) -> lsp.PrepareRenamePlaceholder:
-        found = _refused(renamable, ls.document(params.text_document.uri), _at(params.position))
+        found = _as_protocol_error(renamable, ls.document(params.text_document.uri), _at(params.position))
         return _typed(found, lsp.PrepareRenamePlaceholder)
 
     @server.feature(lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))
     def on_rename(ls: Server, params: lsp.RenameParams) -> lsp.WorkspaceEdit:
         document = ls.document(params.text_document.uri)
-        return _typed(_refused(rename, document, _at(params.position), params.new_name), lsp.WorkspaceEdit)
+        return _typed(_as_protocol_error(rename, document, _at(params.position), params.new_name), lsp.WorkspaceEdit)
 
     @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     def on_symbols(ls: Server, params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
@@ -199,7 +199,7 @@ def _find_ways(server: Server) -> None:
         return [_typed(x, lsp.TextEdit) for x in formatting(ls.document(params.text_document.uri))]
 
 
-def _refused(feature: Any, *arguments: object) -> Any:
+def _as_protocol_error(feature: Any, *arguments: object) -> Any:
     """Call a feature; its InputError becomes an error of the protocol, whose message the editor shows."""
     try:
         return feature(*arguments)

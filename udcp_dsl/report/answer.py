@@ -111,17 +111,17 @@ def answer_html(comparison: Comparison, found: Answer) -> str:
 
 
 def _part(kind: str, question: str, *lines: str) -> str:
-    said = "".join(f"<p>{line}</p>" for line in lines if line)
-    return f'<div class="part {kind}"><h3>{question}</h3>{said}</div>'
+    text = "".join(f"<p>{line}</p>" for line in lines if line)
+    return f'<div class="part {kind}"><h3>{question}</h3>{text}</div>'
 
 
 def _oracle(found: Answer) -> str:
     best, choice = found.best, found.choice
     cost = best.cost_mean if choice is None else choice.cost.mean
-    said = f'<b class="figure">{isolated(best.oracle)}</b>, {escape(with_unit(number(cost), best.unit))} per row'
+    text = f'<b class="figure">{isolated(best.oracle)}</b>, {escape(with_unit(number(cost), best.unit))} per row'
     asked = "" if best.risk is not None else f" at coverage {target(best.alpha)}"
     ends = "" if choice is None else " (95 %: {} to {})".format(*map(number, choice.cost.interval))
-    return _part("", "Which oracle?", f"{said}{asked}{ends}.")
+    return _part("", "Which oracle?", f"{text}{asked}{ends}.")
 
 
 def _saved(comparison: Comparison, found: Answer) -> str:
@@ -165,12 +165,12 @@ def _failed(comparison: Comparison, best: Summary) -> str:
         lines.append(_share(coverage, failed, "of the hardest quarter of the rows"))
     if not lines:
         return _part("", "Whom does it fail?", "Too few rows to say.")
-    told = f"Asked for: {target(best.alpha)} of all rows together; reached: {best.coverage:.3f}."
+    note = f"Asked for: {target(best.alpha)} of all rows together; reached: {best.coverage:.3f}."
     if not short:
-        told += " No class and no quarter falls short by more than chance."
+        note += " No class and no quarter falls short by more than chance."
     elif best.coverage >= asked - 0.02:
-        told += " Red: below that by more than chance."
-    return _part("failed" if short else "", "Whom does it fail?", *lines, f'<span class="muted">{told}</span>')
+        note += " Red: below that by more than chance."
+    return _part("failed" if short else "", "Whom does it fail?", *lines, f'<span class="muted">{note}</span>')
 
 
 def _share(coverage: float, failed: bool, whom: str) -> str:

@@ -76,12 +76,12 @@ def headline_figures(comparison: Comparison) -> list[Figure]:
             costs.setdefault(s.loss, {})[s.oracle] = s.cost_mean
     over = f"Over {comparison.splits} splits" if comparison.splits > 1 else "Over the test fold"
     more = f" {len(comparison.names) - len(costs)} more losses are below." if len(costs) < len(comparison.names) else ""
-    told = [f"{shown(loss)}: {_listed({o: number(c) for o, c in held.items()})}" for loss, held in costs.items()]
+    parts = [f"{shown(loss)}: {_listed({o: number(c) for o, c in held.items()})}" for loss, held in costs.items()]
     figure = Figure(
         "headline",
         f"Mean cost of a set, alpha {show_level(alpha)}",
         f"{over}, the cheapest oracle first.{more}",
-        f"Mean cost of a set at alpha {show_level(alpha)}. {' '.join(told)}",
+        f"Mean cost of a set at alpha {show_level(alpha)}. {' '.join(parts)}",
         plots.headline_height(costs),
         partial(plots.headline, costs=costs, looks=_looks(comparison), units=_units(comparison)),
     )

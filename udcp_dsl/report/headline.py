@@ -43,17 +43,17 @@ def _against(comparison: Comparison, best: Summary, next_best: Summary) -> str:
     cheaper = sum(costs[best.oracle, i] < costs[next_best.oracle, i] for i in range(comparison.splits))
     by = percent((theirs - ours) / theirs) if theirs > 0 and ours >= 0 else number(theirs - ours)
     more = with_unit(number(theirs), best.unit)
-    said = f"{name} costs {by} less than the next cheapest, {other} ({number(ours)} against {more})"
+    text = f"{name} costs {by} less than the next cheapest, {other} ({number(ours)} against {more})"
     if comparison.splits == 1:
-        return f"{said}, on a single split"
+        return f"{text}, on a single split"
     but = "and is" if cheaper == comparison.splits else "though it is"
-    return f"{said}, {but} cheaper on {cheaper} of {comparison.splits} splits"
+    return f"{text}, {but} cheaper on {cheaper} of {comparison.splits} splits"
 
 
 def _covered(comparison: Comparison, summary: Summary) -> str:
     if summary.risk is not None:
         return f"mean harm {number(summary.risk)} (at most: {show_level(summary.alpha)})"
-    said = f"coverage {summary.coverage:.3f} (asked for: {target(summary.alpha)})"
+    text = f"coverage {summary.coverage:.3f} (asked for: {target(summary.alpha)})"
     low = ", too low" if summary.coverage_interval[1] < float(1 - summary.alpha) else ""
     worst = "" if summary.least_covered is None else shown(summary.least_covered.about_worst(comparison.called))
-    return f"{said}{low}{f'; {worst}' if worst else ''}"
+    return f"{text}{low}{f'; {worst}' if worst else ''}"

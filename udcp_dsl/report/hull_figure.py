@@ -22,11 +22,11 @@ from udcp_dsl.showing import in_unit
 ENDINGS = (".svg", ".png", ".pdf")
 
 _HEIGHT = 4.0  # inches
-_NAMED = 3  # labels that are named at a vertex
-_NAME = 16  # characters of a label
-_APART = (0.16, 0.055)  # shares of the width and of the height: closer than this, two texts would touch
-_LONG = 0.06  # share of the axes: a shorter edge is not labelled with its price
-_NEARLY_ALL = 0.995  # share of the mass that is shown: the rest costs much and shows little
+_NAMED_LABELS = 3  # labels that are named at a vertex
+_NAME_LENGTH = 16  # characters of a label
+_MIN_TEXT_GAP = (0.16, 0.055)  # shares of the width and of the height: closer than this, two texts would touch
+_MIN_LABELLED_EDGE = 0.06  # share of the axes: a shorter edge is not labelled with its price
+_SHOWN_MASS = 0.995  # share of the mass that is shown: the rest costs much and shows little
 
 
 class Vertex(Protocol):
@@ -105,7 +105,7 @@ def _draw(
         _hull(axes, vertices, look.colour.light)
     hidden = sum(point.cost > shown_up_to for point in order)
     if hidden:
-        note = f"{hidden} longer prefix{'es' if hidden > 1 else ''} above, of no more than {1 - _NEARLY_ALL:.1%} mass"
+        note = f"{hidden} longer prefix{'es' if hidden > 1 else ''} above, of no more than {1 - _SHOWN_MASS:.1%} mass"
         axes.text(0.98, 0.02, note, ha="right", va="bottom", fontsize=7, color=MUTED.light, transform=axes.transAxes)
     axes.set(xlabel="mass p(S)", ylabel=shown(in_unit("cost L(S)", unit), 40))
     figure.legend(loc="outside lower center", ncols=2)
@@ -115,7 +115,7 @@ def _draw(
 def _limits(axes: Any, order: Sequence[Point]) -> float:
     """Make room for the sets up to nearly all of the mass; returns the highest cost shown."""
     total = order[-1].mass
-    first = next(i for i, point in enumerate(order) if point.mass >= _NEARLY_ALL * total)
+    first = next(i for i, point in enumerate(order) if point.mass >= _SHOWN_MASS * total)
     costs = [point.cost for point in order[: first + 1]]
     low, high = min(costs), max(costs)
     margin = 0.08 * (high - low) or 1.0
@@ -135,7 +135,7 @@ def _hull(axes: Any, vertices: Sequence[Vertex], colour: str) -> None:
             _names(vertex), (vertex.mass, vertex.cost), xytext=(5, -7), textcoords="offset points", fontsize=7,
             color=INK.light, annotation_clip=True, zorder=5,
         )  # fmt: skip
-        if i and _distance(axes, vertices[i - 1], vertex) > _LONG:
+        if i and _distance(axes, vertices[i - 1], vertex) > _MIN_LABELLED_EDGE:
             middle = ((vertices[i - 1].mass + vertex.mass) / 2, (vertices[i - 1].cost + vertex.cost) / 2)
             axes.annotate(
                 number(vertex.price), middle, xytext=(-3, 3), textcoords="offset points", ha="right", fontsize=7,
@@ -166,7 +166,7 @@ def _worth_a_name(axes: Any, vertices: Sequence[Vertex]) -> Iterator[int]:
     placed: list[tuple[float, float]] = []
     for i in sorted(range(len(vertices)), key=lambda i: -gains[i]):
         x, y = _place(axes, vertices[i])
-        free = all(abs(x - u) > _APART[0] or abs(y - v) > _APART[1] for u, v in placed)
+        free = all(abs(x - u) > _MIN_TEXT_GAP[0] or abs(y - v) > _MIN_TEXT_GAP[1] for u, v in placed)
         if vertices[i].entered and 0 <= y <= 1 and free:
             placed.append((x, y))
             yield i
@@ -189,5 +189,5 @@ def _names(vertex: Vertex) -> str:
 
 
 def _listed(labels: Sequence[str]) -> str:
-    named = ", ".join(shown(label, _NAME) for label in labels[:_NAMED])
-    return f"{named} and {len(labels) - _NAMED} more" if len(labels) > _NAMED else named
+    named = ", ".join(shown(label, _NAME_LENGTH) for label in labels[:_NAMED_LABELS])
+    return f"{named} and {len(labels) - _NAMED_LABELS} more" if len(labels) > _NAMED_LABELS else named

@@ -260,10 +260,10 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
 
 
 def _caption(curves: bool, misses: bool) -> str:
-    said = "By oracle, the cheapest first."
+    caption = "By oracle, the cheapest first."
     if curves:
-        said += " Cost at the same coverage: read off the curve of the first split, with 95 % intervals over rows."
-    return f"{said} Greyed: the coverage differs from what was asked for by more than chance." if misses else said
+        caption += " Cost at the same coverage: read off the curve of the first split, with 95 % intervals over rows."
+    return f"{caption} Greyed: the coverage differs from what was asked for by more than chance." if misses else caption
 
 
 def _swatch(style: Style) -> str:
@@ -300,11 +300,11 @@ def _handed(summary: Summary) -> str:
 def _about(comparison: Comparison, summary: Summary) -> str:
     """The variant of the oracle's score, and the lambdas that were tuned."""
     cell = (summary.loss, summary.oracle, summary.alpha)
-    said = [escape(comparison.about[summary.oracle])] if summary.oracle in comparison.about else []
+    parts = [escape(comparison.about[summary.oracle])] if summary.oracle in comparison.about else []
     tuned = sorted({r.lam for r in comparison.runs if (r.loss, r.oracle, r.alpha) == cell and r.lam is not None})
     if tuned:
-        said.append("lambda " + (f"{tuned[0]:g}" if len(tuned) == 1 else f"{tuned[0]:g} to {tuned[-1]:g}"))
-    return f' <span class="range muted">{", ".join(said)}</span>' if said else ""
+        parts.append("lambda " + (f"{tuned[0]:g}" if len(tuned) == 1 else f"{tuned[0]:g} to {tuned[-1]:g}"))
+    return f' <span class="range muted">{", ".join(parts)}</span>' if parts else ""
 
 
 def _skipped(comparison: Comparison, name: str) -> str:

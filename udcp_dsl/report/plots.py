@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.probability_repair.reliability import ReliabilityCurve
 
 _BINS = 40
-_NAME = 20  # characters of a name on an axis
-_TERM = 46  # characters of a term in a legend
-_LEGEND = 4.6  # inches that a line of a legend may fill
-_LEAST = -6.0  # least evidence that is drawn, in powers of 10
-_APART = 0.09  # least distance of two ticks with texts, as a share of the axis
-_WIDE = 8.0  # ratio of the largest cost to the least above which a linear axis would hide small ones
+_NAME_LENGTH = 20  # characters of a name on an axis
+_TERM_LENGTH = 46  # characters of a term in a legend
+_LEGEND_INCHES = 4.6  # inches that a line of a legend may fill
+_LEAST_EVIDENCE = -6.0  # least evidence that is drawn, in powers of 10
+_MIN_TICK_GAP = 0.09  # least distance of two ticks with texts, as a share of the axis
+_LOG_SCALE_RATIO = 8.0  # ratio of the largest cost to the least above which a linear axis would hide small ones
 
 Values = Mapping[str, Mapping[str, float]]
 # Artists, each with a text for every mark: the markers of a line, or a single shape.
@@ -36,7 +36,7 @@ Hover = list[tuple[Any, list[str]]]
 
 def cost_label(what: str, unit: str | None) -> str:
     """The label of an axis of costs."""
-    return shown(in_unit(what, unit), _TERM)
+    return shown(in_unit(what, unit), _TERM_LENGTH)
 
 
 def headline_height(costs: Values) -> float:
@@ -59,7 +59,7 @@ def headline(figure: Any, *, costs: Values, looks: Mapping[str, Style], units: M
             style = {"va": "center", "color": INK.light, "fontweight": "bold" if y == 0 else "normal"}
             axes.annotate(number(held[oracle]), (max(held[oracle], 0), y), (4, 0), textcoords="offset points", **style)
         hover += [(bar, [f"{oracle}: {number(held[oracle])}"]) for bar, oracle in zip(bars, ranked, strict=True)]
-        axes.set_yticks(at, [shown(oracle, _NAME) for oracle in ranked])
+        axes.set_yticks(at, [shown(oracle, _NAME_LENGTH) for oracle in ranked])
         axes.invert_yaxis()
         axes.margins(x=0.16)
         axes.set_xlim(left=None if min(held.values()) < 0 else 0)
@@ -67,7 +67,7 @@ def headline(figure: Any, *, costs: Values, looks: Mapping[str, Style], units: M
         axes.spines["bottom"].set_visible(False)
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=False)
-        axes.set_title(shown(in_unit(name, units[name]), 2 * _NAME), loc="left", fontsize=9, color=MUTED.light)
+        axes.set_title(shown(in_unit(name, units[name]), 2 * _NAME_LENGTH), loc="left", fontsize=9, color=MUTED.light)
     return hover
 
 
@@ -87,9 +87,9 @@ def curves(
         axes.axvline(level, color=MUTED.light, linestyle=":", linewidth=1, zorder=1)
     for oracle, points in curves.items():
         _, coverage, cost = zip(*sorted(points), strict=True)
-        (line,) = axes.plot(coverage, cost, label=shown(oracle, _NAME), **_line(looks[oracle]))
-        told = [f"{oracle}, alpha {a:g}: coverage {c:.3f}, cost {number(x)}" for a, c, x in sorted(points)]
-        hover.append((line, told))
+        (line,) = axes.plot(coverage, cost, label=shown(oracle, _NAME_LENGTH), **_line(looks[oracle]))
+        texts = [f"{oracle}, alpha {a:g}: coverage {c:.3f}, cost {number(x)}" for a, c, x in sorted(points)]
+        hover.append((line, texts))
     axes.set(xlabel="coverage", ylabel=cost_label("mean cost", unit))
     _cost_axis(axes, [cost for points in curves.values() for _, _, cost in points])
     if len(worths) > 1:
@@ -104,22 +104,22 @@ def _worth_axis(axes: Any, worths: Sequence[tuple[float, float]], unit: str | No
     low, high = axes.get_xlim()
     ticks: list[tuple[float, float]] = []
     for coverage, worth in sorted(worths, reverse=True):
-        if low <= coverage <= high and (not ticks or ticks[-1][0] - coverage > _APART * (high - low)):
+        if low <= coverage <= high and (not ticks or ticks[-1][0] - coverage > _MIN_TICK_GAP * (high - low)):
             ticks.append((coverage, worth))
     above.set_xticks([coverage for coverage, _ in ticks], [number(worth) for _, worth in ticks])
     above.set_xlabel(cost_label("a missed truth is valued at", unit))
 
 
-def courses(figure: Any, *, streams: Sequence[Stream], alpha: float) -> Hover:
+def evidence_and_coverage(figure: Any, *, streams: Sequence[Stream], alpha: float) -> Hover:
     """Above, the evidence of each stream as a share of what raises its alarm; below, the coverage so far."""
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
     colours = (INK, *TERMS)
     for stream, colour in zip(streams, colours, strict=False):
-        course, name = stream.course, "all rows" if stream.name is None else shown(stream.name, _NAME)
+        course, name = stream.course, "all rows" if stream.name is None else shown(stream.name, _NAME_LENGTH)
         rows = [*course.rows.tolist()]
         log_ratio = (course.log_evidence + math.log(stream.level)) / math.log(10)
         style = {"color": colour.light, "linewidth": 1.6 if stream.name is None else 1.1}
-        above.plot(rows, np.maximum(log_ratio, _LEAST), label=name, **style)
+        above.plot(rows, np.maximum(log_ratio, _LEAST_EVIDENCE), label=name, **style)
         below.plot(rows, 1 - course.missed / np.maximum(course.seen, 1), **style)
         if stream.alarm is not None:
             above.axvline(stream.alarm.row, color=colour.light, linestyle=":", linewidth=1)
@@ -176,7 +176,7 @@ def terms(figure: Any, *, paid: Values, unit: str | None = None) -> Hover:
         start = np.where(width >= 0, right, left)
         drawn = axes.barh(
             at, width, left=start, height=0.62, color=colour.light, edgecolor=PAPER.light, linewidth=0.6,
-            label=shown(term, _TERM), zorder=2,
+            label=shown(term, _TERM_LENGTH), zorder=2,
         )  # fmt: skip
         hover += [(bar, [f"{o}, {term}: {number(c)}"]) for bar, o, c in zip(drawn, paid, costs, strict=True)]
         right += np.maximum(width, 0)
@@ -187,7 +187,7 @@ def terms(figure: Any, *, paid: Values, unit: str | None = None) -> Hover:
         axes.axvline(0, color=INK.light, linewidth=0.8)
     axes.margins(x=0.12)
     axes.set_xlim(left=None if (left < 0).any() else 0)
-    axes.set_yticks(at, [shown(oracle, _NAME) for oracle in paid])
+    axes.set_yticks(at, [shown(oracle, _NAME_LENGTH) for oracle in paid])
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
     axes.set(xlabel=cost_label("mean cost", unit))
@@ -261,11 +261,13 @@ def coverage(
     hover: Hover = []
     if level is not None:
         axes.axhline(level, color=INK.light, linestyle="--", linewidth=1, zorder=1)
-    for oracle, offset in _apart(found):
-        at, points = _placed(found[oracle], order, offset)
+    for oracle, offset in _with_offsets(found):
+        at, points = _positions(found[oracle], order, offset)
         middle = np.array([p.coverage for p in points])
-        drawn = axes.errorbar(at, middle, yerr=_ends(points), label=shown(oracle, _NAME), **_marks(looks[oracle]))
-        hover.append((drawn.lines[0], _told(oracle, points)))
+        drawn = axes.errorbar(
+            at, middle, yerr=_error_bars(points), label=shown(oracle, _NAME_LENGTH), **_marks(looks[oracle])
+        )
+        hover.append((drawn.lines[0], _hover_texts(oracle, points)))
     axes.set_xticks(range(len(order)), [shown(name, 12) for name in order])
     axes.set_xlim(-0.5, len(order) - 0.5)
     axes.set_ylim(*_coverage_limits(found))
@@ -292,12 +294,14 @@ def listed_coverage(
     hover: Hover = []
     if level is not None:
         axes.axvline(level, color=INK.light, linestyle="--", linewidth=1, zorder=1)
-    for oracle, offset in _apart(found):
-        at, points = _placed(found[oracle], order, offset)
+    for oracle, offset in _with_offsets(found):
+        at, points = _positions(found[oracle], order, offset)
         middle = np.array([p.coverage for p in points])
-        drawn = axes.errorbar(middle, at, xerr=_ends(points), label=shown(oracle, _NAME), **_marks(looks[oracle]))
-        hover.append((drawn.lines[0], _told(oracle, points)))
-    axes.set_yticks(range(len(order)), [shown(name, _NAME) for name in order])
+        drawn = axes.errorbar(
+            middle, at, xerr=_error_bars(points), label=shown(oracle, _NAME_LENGTH), **_marks(looks[oracle])
+        )
+        hover.append((drawn.lines[0], _hover_texts(oracle, points)))
+    axes.set_yticks(range(len(order)), [shown(name, _NAME_LENGTH) for name in order])
     for place in range(1, len(order)):
         axes.axhline(place - 0.5, color=GRID.light, linewidth=0.8, zorder=0)
     axes.set_ylim(len(order) - 0.5, -0.5)
@@ -323,7 +327,7 @@ def lines(
     hover: Hover = []
     for oracle, held in values.items():
         at = [x for x, name in enumerate(order) if name in held]
-        (line,) = axes.plot(at, [held[order[x]] for x in at], label=shown(oracle, _NAME), **_line(looks[oracle]))
+        (line,) = axes.plot(at, [held[order[x]] for x in at], label=shown(oracle, _NAME_LENGTH), **_line(looks[oracle]))
         hover.append((line, [f"{oracle}, {order[x]}: {number(held[order[x]])}" for x in at]))
     axes.set_xticks(range(len(order)), [shown(name, 12) for name in order])
     axes.set_xlim(-0.5, len(order) - 0.5)
@@ -337,7 +341,7 @@ def lines(
     return hover
 
 
-def against(
+def cost_and_coverage(
     figure: Any,
     *,
     lines: Mapping[str, Sequence[tuple[float, float, float]]],
@@ -352,12 +356,14 @@ def against(
     for oracle, points in lines.items():
         x = [point[0] for point in points]
         for axes, at in ((above, 1), (below, 2)):
-            (line,) = axes.plot(x, [point[at] for point in points], label=shown(oracle, _NAME), **_line(looks[oracle]))
+            (line,) = axes.plot(
+                x, [point[at] for point in points], label=shown(oracle, _NAME_LENGTH), **_line(looks[oracle])
+            )
             hover.append((line, [f"{oracle}, {along} {point[0]:g}: {number(point[at])}" for point in points]))
     if level is not None:
         below.axhline(level, color=MUTED.light, linewidth=0.9, linestyle=":")
     above.set(ylabel=cost_label("cost", unit))
-    below.set(xlabel=shown(along, _NAME), ylabel="coverage")
+    below.set(xlabel=shown(along, _NAME_LENGTH), ylabel="coverage")
     _legend(figure, above)
     return hover
 
@@ -374,7 +380,7 @@ def distribution(
         share = np.arange(1, len(values) + 1) / len(values)
         style = _line(looks[oracle]) | {"markevery": max(1, len(values) // 6)}
         at, up = np.concatenate([values[:1], values, [1.0]]), np.concatenate([[0.0], share, [1.0]])
-        (line,) = axes.step(at, up, where="post", label=shown(oracle, _NAME), **style)
+        (line,) = axes.step(at, up, where="post", label=shown(oracle, _NAME_LENGTH), **style)
         marked = range(0, len(at), style["markevery"])
         hover.append((line, [f"{oracle}: {percent(up[i])} of the classes at {at[i]:.3f} or less" for i in marked]))
     axes.set_ylim(-0.02, 1.02)
@@ -402,23 +408,23 @@ def _marks(style: Style) -> dict[str, Any]:
     return {**_line(style), "linestyle": "none", "elinewidth": 1.2, "ecolor": style.colour.light}
 
 
-def _apart(found: Mapping[str, Sequence[Point]]) -> Iterable[tuple[str, float]]:
+def _with_offsets(found: Mapping[str, Sequence[Point]]) -> Iterable[tuple[str, float]]:
     """The oracles with their offsets within a stratum."""
     step = 0.72 / len(found)
     return ((oracle, (i - (len(found) - 1) / 2) * step) for i, oracle in enumerate(found))
 
 
-def _placed(points: Sequence[Point], order: Sequence[str], offset: float) -> tuple[list[float], list[Point]]:
+def _positions(points: Sequence[Point], order: Sequence[str], offset: float) -> tuple[list[float], list[Point]]:
     by_name = {p.name: p for p in points}
     there = [(x + offset, by_name[name]) for x, name in enumerate(order) if name in by_name]
     return [x for x, _ in there], [p for _, p in there]
 
 
-def _told(oracle: str, points: Sequence[Point]) -> list[str]:
+def _hover_texts(oracle: str, points: Sequence[Point]) -> list[str]:
     return [f"{oracle}, {p.name}: {p.coverage:.3f} ({p.low:.3f} to {p.high:.3f}), {p.n:,.0f} points" for p in points]
 
 
-def _ends(points: Sequence[Point]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _error_bars(points: Sequence[Point]) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.array([[p.coverage - p.low for p in points], [p.high - p.coverage for p in points]])
 
 
@@ -430,18 +436,18 @@ def _coverage_limits(found: Mapping[str, Sequence[Point]]) -> tuple[float, float
 def _cost_axis(axes: Any, values: Sequence[float]) -> None:
     """Start the axis at 0, or make it logarithmic if the values are far apart."""
     least, largest = min(values), max(values)
-    if least > 0 and largest / least > _WIDE:
+    if least > 0 and largest / least > _LOG_SCALE_RATIO:
         axes.set_yscale("log")
         axes.set_ylabel(f"{axes.get_ylabel()}, log scale")
         axes.yaxis.set_major_formatter(lambda value, _: number(value))
         if largest / least < 1000:
             axes.yaxis.get_major_locator().set_params(subs=(1.0, 2.0, 5.0))
-        axes.yaxis.set_minor_locator(_nowhere())
+        axes.yaxis.set_minor_locator(_no_ticks())
     elif least >= 0:
         axes.set_ylim(0, 1.06 * largest if largest > 0 else 1)
 
 
-def _nowhere() -> Any:
+def _no_ticks() -> Any:
     from matplotlib.ticker import NullLocator
 
     return NullLocator()
@@ -457,6 +463,6 @@ def _columns(names: Sequence[str]) -> int:
     """The number of columns of a legend with as few lines as fit, filled evenly; names go down the columns."""
     widths = [0.45 + 0.08 * len(name) for name in names]  # inches, about
     for columns in range(len(names), 1, -1):
-        if sum(column.max() for column in np.array_split(widths, columns)) <= _LEGEND:
+        if sum(column.max() for column in np.array_split(widths, columns)) <= _LEGEND_INCHES:
             return math.ceil(len(names) / math.ceil(len(names) / columns))
     return 1

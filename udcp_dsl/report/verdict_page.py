@@ -18,9 +18,9 @@ def verdict_page(description: Description) -> str:
     d = description
     (subject, _), *_ = pieces(d.title)
     verdict, *why = d.verdict
-    told = "".join(text for text, _ in pieces(verdict))
+    text = "".join(text for text, _ in pieces(verdict))
     parts = [
-        head(f"{subject}: {told}"),
+        head(f"{subject}: {text}"),
         f"<header><h1>{escape(subject)}</h1>",
         f'<div class="verdict"><p class="conclusion">{marked(verdict)}</p>',
         *(['<pre tabindex="0">' + "\n".join(map(marked, why)) + "</pre>"] if why else []),
@@ -34,6 +34,6 @@ def verdict_page(description: Description) -> str:
 
 
 def _section(table: Table) -> str:
-    said = "".join(text for text, _ in pieces(table.title))
-    caption = f'<span class="hidden">{escape(said)}</span>'
+    title = "".join(text for text, _ in pieces(table.title))
+    caption = f'<span class="hidden">{escape(title)}</span>'
     return f"<section><h2>{marked(table.title)}</h2>{table_html(table, caption)}{paragraphs([table.note])}</section>"

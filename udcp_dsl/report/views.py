@@ -71,7 +71,7 @@ def plot_monitor(monitor: Monitor) -> Any:
     if not monitor.rows:
         raise InputError("the monitor has seen no row yet, so there is nothing to draw")
     cells = sorted((s for s in monitor.streams[1:] if s.seen), key=lambda s: (s.alarm is None, -s.log_most))[:_WATCHED]
-    draw = partial(plots.courses, streams=[monitor.streams[0], *cells], alpha=float(monitor.alpha))
+    draw = partial(plots.evidence_and_coverage, streams=[monitor.streams[0], *cells], alpha=float(monitor.alpha))
     title = f"Is alpha {show_level(monitor.alpha)} kept? {monitor.rows:,} rows"
     return _plotted(draw, 4.9, title)
 
@@ -94,7 +94,9 @@ def plot_sweep(sweep: Sweep) -> Any:
         for oracle in dict.fromkeys(s.oracle for _, s in found)
     }
     level = asked_for(sweep.comparisons[0], alpha)
-    draw = partial(plots.against, lines=lines, looks=styles(lines), along=sweep.param, level=level, unit=sweep.unit)
+    draw = partial(
+        plots.cost_and_coverage, lines=lines, looks=styles(lines), along=sweep.param, level=level, unit=sweep.unit
+    )
     return _plotted(draw, 4.9, f"{sweep.loss} against {sweep.param}, alpha {show_level(alpha)}")
 
 

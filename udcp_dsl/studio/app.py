@@ -17,11 +17,11 @@ from udcp_dsl.diagnostics import InputError, SpecError
 from udcp_dsl.loss import Loss, load
 from udcp_dsl.studio import html_page
 from udcp_dsl.studio.guard import App, Guard
-from udcp_dsl.studio.keeping import keep_case
-from udcp_dsl.studio.place import example
 from udcp_dsl.studio.questions import ask_pair
+from udcp_dsl.studio.saving import save_case
+from udcp_dsl.studio.spec_folder import example
 from udcp_dsl.studio.studio import Studio
-from udcp_dsl.studio.uploads import load_rows, said_of
+from udcp_dsl.studio.uploads import error_message, load_rows
 
 _SINGLES = 48  # labels of an example whose costs are drawn
 _PATIENCE = 20.0  # seconds that a page waits for news before it asks again
@@ -93,7 +93,7 @@ def _again(studio: Studio, body: Any) -> Any:
 _ANSWERS: dict[str, Answer] = {
     "change": _change,
     "save": _save,
-    "case": keep_case,
+    "case": save_case,
     "question": ask_pair,
     "open": _open,
     "complete": lambda studio, body: studio.assistant.complete(body, studio.state.place),
@@ -165,7 +165,7 @@ def _asked(studio: Studio, answer: Answer) -> Callable[[Request], Awaitable[Resp
         try:
             return _json(await run_in_threadpool(answer, studio, body))
         except (InputError, SpecError, OSError) as error:
-            return _json({"error": said_of(error)}, 400)
+            return _json({"error": error_message(error)}, 400)
 
     return endpoint
 

@@ -11,7 +11,7 @@ from typing import Any
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.language.words import CALLED, KEYWORDS
 from udcp_dsl.lsp import Document, Reader, code_actions, completion, hover
-from udcp_dsl.studio.place import Place
+from udcp_dsl.studio.spec_folder import SpecFolder
 from udcp_dsl.studio.state import MOST_TEXT
 
 _URI = "studio:spec.loss"
@@ -31,7 +31,7 @@ class Assistant:
         self._reader = Reader()
         self._lock = threading.Lock()
 
-    def complete(self, body: Any, place: Place) -> dict[str, Any]:
+    def complete(self, body: Any, place: SpecFolder) -> dict[str, Any]:
         """The completions at a position: items, and the range that they replace."""
         with self._lock:
             document, position = self._asked(body, place)
@@ -48,13 +48,13 @@ class Assistant:
         ]
         return {"items": items, "range": found[0]["textEdit"]["range"] if found else None}
 
-    def hover(self, body: Any, place: Place) -> dict[str, Any]:
+    def hover(self, body: Any, place: SpecFolder) -> dict[str, Any]:
         """The explanation of what is at a position, as Markdown."""
         with self._lock:
             found = hover(*self._asked(body, place))
         return {} if found is None else {"text": found["contents"]["value"], "range": found["range"]}
 
-    def fixes(self, body: Any, place: Place) -> dict[str, Any]:
+    def fixes(self, body: Any, place: SpecFolder) -> dict[str, Any]:
         """The fixes for errors at a position: titles and edits."""
         with self._lock:
             document, position = self._asked(body, place)
@@ -67,7 +67,7 @@ class Assistant:
             ]
         }
 
-    def _asked(self, body: Any, place: Place) -> tuple[Document, dict[str, int]]:
+    def _asked(self, body: Any, place: SpecFolder) -> tuple[Document, dict[str, int]]:
         text, at = (body.get("text"), body.get("at")) if isinstance(body, dict) else (None, None)
         if not isinstance(text, str) or len(text) > MOST_TEXT or not isinstance(at, dict):
             raise InputError("a question is an object with text and at, a position in it")

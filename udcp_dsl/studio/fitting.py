@@ -24,7 +24,7 @@ from udcp_dsl.prediction.stages.multipliers import LimitError
 from udcp_dsl.studio.instances import Instances
 
 # Called with the number of rows that are done, their total, and the stage; raises to end the work.
-Heed = Callable[..., None]
+OnStep = Callable[..., None]
 
 # The alphas of the curves of cost against coverage.
 CURVE = tuple(Fraction(k, 100) for k in (2, 5, 10, 15, 20, 30, 40))
@@ -72,19 +72,19 @@ class Fitted:
         return options
 
 
-def fit(loss: Loss, oracle: str, alpha: Fraction, instances: Instances, heed: Heed) -> Fitted:
+def fit(loss: Loss, oracle: str, alpha: Fraction, instances: Instances, on_step: OnStep) -> Fitted:
     """Calibrate and evaluate. OracleError if the oracle does not apply, InputError if the rows do not suffice."""
-    with keeping_warnings() as kept:
+    with keeping_warnings() as messages:
         predictor = SetPredictor(loss, oracle, alpha=alpha)
-        with heeding(predictor.oracle, partial(heed, stage="calibrating")):
+        with reporting_steps(predictor.oracle, partial(on_step, stage="calibrating")):
             predictor.calibrate(instances.calibration)
-        with heeding(predictor.oracle, partial(heed, stage="predicting")):
+        with reporting_steps(predictor.oracle, partial(on_step, stage="predicting")):
             evaluation = evaluate(predictor, instances.shown)
-    told = (message for message in kept if "W601" not in message)
-    return Fitted(predictor, evaluation, tuple(dict.fromkeys(told)))
+    shown = (message for message in messages if "W601" not in message)
+    return Fitted(predictor, evaluation, tuple(dict.fromkeys(shown)))
 
 
-def curve(fitted: Fitted, instances: Instances, heed: Heed) -> CostCurve:
+def curve(fitted: Fitted, instances: Instances, on_step: OnStep) -> CostCurve:
     """Cost and coverage at the alphas of the grid for which the rows suffice, with the lambda of `fitted`."""
     predictor, n = fitted.predictor, fitted.predictor.calibrated.n
     grid = [alpha for alpha in CURVE if points_needed(alpha) <= n]
@@ -93,7 +93,7 @@ def curve(fitted: Fitted, instances: Instances, heed: Heed) -> CostCurve:
     options = dict(predictor.oracle.options)
     with keeping_warnings():  # shown when it was fitted
         made = SetPredictor(fitted.loss, predictor.oracle.name, options=options, alpha=grid)
-        with heeding(made.oracle, heed):
+        with reporting_steps(made.oracle, on_step):
             try:
                 made.calibrate(instances.calibration)
             except LimitError:  # at some of these alphas a limit cannot be reached
@@ -112,11 +112,11 @@ def sets_of(fitted: Fitted, p: Any, inputs: RowInputs | None = None) -> tuple[An
 
 
 @contextmanager
-def heeding(oracle: Oracle, heed: Heed) -> Iterator[None]:
-    """In this block, `heed` is called at each step of the oracle's work, and ends the work by raising."""
+def reporting_steps(oracle: Oracle, on_step: OnStep) -> Iterator[None]:
+    """In this block, `on_step` is called at each step of the oracle's work, and ends the work by raising."""
     with ExitStack() as stack:
-        stack.enter_context(oracle.on_progress(heed))
+        stack.enter_context(oracle.on_progress(on_step))
         if isinstance(oracle, SolvingOracle):
             solved = iter(range(1, 1 << 62))
-            stack.enter_context(oracle.running(advance=lambda: heed(next(solved), 0)))
+            stack.enter_context(oracle.running(advance=lambda: on_step(next(solved), 0)))
         yield

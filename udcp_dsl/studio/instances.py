@@ -52,8 +52,8 @@ def generated(loss: Loss, seed: int = 0) -> Instances:
             if nodes:
                 odds[:, y] += _SHARED * shared[:, list(nodes)].mean(axis=1)
     y = np.argmax(odds + rng.gumbel(size=odds.shape), axis=1)
-    said = _SURE * odds
-    P = np.exp(said - said.max(axis=1, keepdims=True))
+    scores = _SURE * odds
+    P = np.exp(scores - scores.max(axis=1, keepdims=True))
     rows = rows_of(P / P.sum(axis=1, keepdims=True), loss.labels, y=np.array(loss.labels, dtype=object)[y].tolist())
     return halved(with_inputs(rows, loss, seed), f"{n:,} rows of a generated classifier", seed)
 
@@ -88,8 +88,8 @@ def own(rows: Rows, about: str) -> Supply:
     def supply(loss: Loss) -> Instances:
         if loss.labels == rows.labels:
             lacking = loss.inputs.keys() - (() if rows.inputs is None else rows.inputs.keys())
-            told = f"{about}, with inputs that are drawn: {', '.join(sorted(lacking))}" if lacking else about
-            return halved(with_inputs(rows, loss), told)
+            description = f"{about}, with inputs that are drawn: {', '.join(sorted(lacking))}" if lacking else about
+            return halved(with_inputs(rows, loss), description)
         made = generated(loss)
         return Instances(
             made.calibration, made.shown, f"{made.about}: the labels are not those of {about}", made.places

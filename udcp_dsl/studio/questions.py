@@ -1,6 +1,6 @@
 """Informative questions, "which of these two sets costs more?", from the cases beside the spec.
 
-An answer is saved as a case (`keeping.keep_case`), and the next question takes it into account.
+An answer is saved as a case (`saving.save_case`), and the next question takes it into account.
 """
 
 from __future__ import annotations

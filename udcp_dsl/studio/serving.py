@@ -38,14 +38,14 @@ def listening(port: int = PORT) -> socket.socket:
     raise InputError(f"no port from {port} to {port + _TRIED - 1} is free: give another, --port")
 
 
-def _impatient() -> type[asyncio.Protocol]:
+def _timeout_protocol() -> type[asyncio.Protocol]:
     """uvicorn's protocol, which also ends a connection that is silent in the middle of a request.
 
     Connections that wait for an answer are left alone; uvicorn itself ends those that idle after one.
     """
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    class Impatient(H11Protocol):
+    class TimeoutProtocol(H11Protocol):
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             self._silent = self.loop.call_later(_SILENCE, self._end_if_waiting)
@@ -64,7 +64,7 @@ def _impatient() -> type[asyncio.Protocol]:
             if not (begun and not self.cycle.more_body) and not self.transport.is_closing():
                 self.transport.close()
 
-    return Impatient
+    return TimeoutProtocol
 
 
 def serve(studio: Studio, opened: socket.socket, ready: Callable[[str], None]) -> None:
@@ -82,7 +82,7 @@ def serve(studio: Studio, opened: socket.socket, ready: Callable[[str], None]) -
         timeout_graceful_shutdown=1,
         limit_concurrency=400,
         ws="none",
-        http=_impatient(),
+        http=_timeout_protocol(),
     )
     server = uvicorn.Server(config)
     ready(f"http://127.0.0.1:{port}/{token}/")

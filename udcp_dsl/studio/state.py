@@ -14,7 +14,7 @@ from typing import Any
 from udcp_dsl.diagnostics import InputError, did_you_mean
 from udcp_dsl.prediction.calibrate import exact_level, show_level
 from udcp_dsl.prediction.oracle import oracle_names
-from udcp_dsl.studio.place import Place
+from udcp_dsl.studio.spec_folder import SpecFolder
 
 MOST_TEXT = 1 << 20  # characters of a spec
 _MOST_NAME = 1000
@@ -31,7 +31,7 @@ class State:
     in order. `by` is the page that changed the text last.
     """
 
-    place: Place
+    place: SpecFolder
     text: str
     loss: str | None = None
     moved: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -85,7 +85,7 @@ def _text(state: State, value: object) -> State:
 
 
 def _param(state: State, value: object) -> State:
-    name, now, default = _three(value, "param")
+    name, now, default = _triple(value, "param")
     pair = (finite_number(now, "param"), finite_number(default, "param"))
     return replace(state, moved={**state.moved, _string(name, "param"): pair})
 
@@ -177,7 +177,7 @@ def _count(value: object, what: str) -> int:
     return value
 
 
-def _three(value: object, what: str) -> tuple[object, object, object]:
+def _triple(value: object, what: str) -> tuple[object, object, object]:
     if not isinstance(value, list) or len(value) != 3:
         raise InputError(f"{what} is a list of a name, a number, and the number that the spec gives")
     return value[0], value[1], value[2]

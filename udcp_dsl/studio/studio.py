@@ -23,7 +23,7 @@ from udcp_dsl.loss import Loss
 from udcp_dsl.studio.assist import Assistant, words
 from udcp_dsl.studio.fitting import Fitted, curve, fit
 from udcp_dsl.studio.instances import Instances, Supply, dragged, generated
-from udcp_dsl.studio.place import Place
+from udcp_dsl.studio.spec_folder import SpecFolder
 from udcp_dsl.studio.state import QUICK_ORACLES, State, changed
 from udcp_dsl.studio.views.cases import cases_data
 from udcp_dsl.studio.views.chosen_set import labels_data, set_data
@@ -31,7 +31,7 @@ from udcp_dsl.studio.views.copied import copied
 from udcp_dsl.studio.views.overall import overall_data
 from udcp_dsl.studio.views.row import row_data
 from udcp_dsl.studio.views.spec import Checked, check, same_meaning
-from udcp_dsl.studio.work import Board, Worker, told
+from udcp_dsl.studio.work import Board, Worker, error_text
 
 # Edits that follow each other within so many seconds are one: a slider passes many values on its way.
 _ONE_EDIT = 1.5
@@ -50,11 +50,11 @@ class Studio:
     """One spec, its rows, and what is known about them."""
 
     def __init__(
-        self, place: Place, text: str, supply: Supply = generated, *, alpha: Fraction = Fraction(1, 10)
+        self, place: SpecFolder, text: str, supply: Supply = generated, *, alpha: Fraction = Fraction(1, 10)
     ) -> None:
         self.board = Board()
         self.assistant = Assistant()
-        self._supply, self._supplied = supply, 0
+        self._supply, self._supply_version = supply, 0
         self._lock = threading.RLock()
         self.writing = threading.Lock()  # held while files are written, so that two writers do not mix
         self._state = State(place, text, alpha=alpha, saved=text)
@@ -67,8 +67,8 @@ class Studio:
         self._fits: dict[str, Fitted] = {}
         self._missing: dict[str, str] = {}
         self._curves: dict[str, CostCurve] = {}
-        self._of: tuple[Loss, Fraction] | None = None  # the loss and alpha of the three above
-        self._settled: Fitted | None = None  # the main oracle's fit before the last edit
+        self._fitted_for: tuple[Loss, Fraction] | None = None  # the loss and alpha of the three above
+        self._fit_before_edit: Fitted | None = None  # the main oracle's fit before the last edit
         self._edited = -float("inf")
         self._row_of: object = None
         self._opening: tuple[int, bool] | None = None  # the row it opens on, and whether the main oracle chose it
@@ -76,9 +76,9 @@ class Studio:
         self._shown_row: tuple[Mapping[str, Fitted], Any] | None = None
         self._stop = threading.Event()
         self._stopped: set[str] = set()
-        self._checks = Worker("checks", self._check, self._failed, self._rested)
-        self._scores = Worker("scores", self._score, self._failed, self._rested)
-        self._cases = Worker("cases", self._try_cases, self._failed, self._rested)
+        self._checks = Worker("checks", self._check, self._on_error, self._on_idle)
+        self._scores = Worker("scores", self._score, self._on_error, self._on_idle)
+        self._cases = Worker("cases", self._try_cases, self._on_error, self._on_idle)
         self.board.put("words", words())
         self.board.put("state", self._state.as_data())
         self._begin_work(self._checks)
@@ -111,22 +111,22 @@ class Studio:
         """Apply a change; raises InputError if it is invalid."""
         if isinstance(change, dict) and "members" in change:
             self._members_chosen = True
-        self._become(lambda state: changed(state, change))
+        self._update_state(lambda state: changed(state, change))
 
-    def open(self, place: Place, text: str) -> None:
+    def open(self, place: SpecFolder, text: str) -> None:
         """Switch to another spec."""
         self._opening, self._members_chosen = None, False
-        self._become(lambda state: State(place, text, alpha=state.alpha, oracles=state.oracles, saved=text))
+        self._update_state(lambda state: State(place, text, alpha=state.alpha, oracles=state.oracles, saved=text))
 
-    def saved_to(self, place: Place, text: str) -> None:
+    def saved_to(self, place: SpecFolder, text: str) -> None:
         """Record that this text was saved, perhaps in another place."""
-        self._become(lambda state: replace(state, place=place, saved=text))
+        self._update_state(lambda state: replace(state, place=place, saved=text))
 
     def use_rows(self, supply: Supply) -> None:
         """Switch to other rows."""
         with self._lock:
-            self._supply, self._supplied = supply, self._supplied + 1
-        self._become(lambda state: replace(state, row=None, drags=()))
+            self._supply, self._supply_version = supply, self._supply_version + 1
+        self._update_state(lambda state: replace(state, row=None, drags=()))
 
     def try_cases(self) -> None:
         """Try the cases beside the spec again, as they have changed."""
@@ -157,7 +157,7 @@ class Studio:
         with self._lock:
             return self._shown_row
 
-    def _become(self, next_of: Callable[[State], State]) -> None:
+    def _update_state(self, next_of: Callable[[State], State]) -> None:
         with self._lock:
             self._state = next_of(self._state)
             self.board.put("state", self._state.as_data())
@@ -172,7 +172,7 @@ class Studio:
             for worker in workers:
                 worker.poke()
 
-    def _rested(self) -> None:
+    def _on_idle(self) -> None:
         with self._lock:
             if self._scores.idle:
                 self._stop = threading.Event()  # a stop may have come after the end
@@ -235,16 +235,16 @@ class Studio:
         state = self.state
         instances = self._rows_of(loss)
         alpha = state.alpha
-        if self._of != (loss, alpha):
+        if self._fitted_for != (loss, alpha):
             self._begin(loss, alpha)
         quick = [name for name in QUICK_ORACLES if name in state.oracles]
         for name in dict.fromkeys((*quick, self._main(), *state.oracles)):
             if name in self._fits or name in self._missing or name in self._stopped:
                 continue
             try:
-                heed = self._heed(loss, alpha, name, stop)
-                heed(0, 0, stage="compiling, the first time on this machine")
-                found = fit(loss, name, alpha, instances, heed)
+                on_step = self._step_callback(loss, alpha, name, stop)
+                on_step(0, 0, stage="compiling, the first time on this machine")
+                found = fit(loss, name, alpha, instances, on_step)
                 if name not in self._stopped:
                     self._fits[name] = found
             except (OracleError, InputError) as error:
@@ -259,8 +259,8 @@ class Studio:
             if name in self._curves:
                 continue
             try:
-                heed = partial(self._heed(loss, alpha, name, stop), stage="cost against coverage")
-                self._curves[name] = curve(one, instances, heed)
+                on_step = partial(self._step_callback(loss, alpha, name, stop), stage="cost against coverage")
+                self._curves[name] = curve(one, instances, on_step)
             except Stopped:
                 if self._stop is stop:
                     self._curves[name] = CostCurve()
@@ -270,27 +270,27 @@ class Studio:
 
     def _rows_of(self, loss: Loss) -> Instances:
         with self._lock:
-            supply, wanted = self._supply, (loss.labels, self._supplied, tuple(loss.declared_inputs.items()))
+            supply, wanted = self._supply, (loss.labels, self._supply_version, tuple(loss.declared_inputs.items()))
         if self._instances is None or self._instances[0] != wanted:
             self._doing("rows", "making rows", 0, 0)
             self._instances = (wanted, supply(loss))
-            self._settled, self._of, self._opening = None, None, None
+            self._fit_before_edit, self._fitted_for, self._opening = None, None, None
         return self._instances[1]
 
     def _begin(self, loss: Loss, alpha: Fraction) -> None:
         """Begin with another loss or level; earlier results are kept only for comparison."""
-        if self._of is not None and self._of[0] is not loss:
+        if self._fitted_for is not None and self._fitted_for[0] is not loss:
             now = time.monotonic()
             main = self._current().get(self._main())
             if main is not None and now - self._edited > _ONE_EDIT:
-                self._settled = main
+                self._fit_before_edit = main
             self._edited = now
-        elif self._of is not None:
-            self._settled = None  # another alpha: no edit of the spec
+        elif self._fitted_for is not None:
+            self._fit_before_edit = None  # another alpha: no edit of the spec
         self._fits, self._curves, self._missing = {}, {}, {}
         with self._lock:
             self._stopped = set()
-        self._of = (loss, alpha)
+        self._fitted_for = (loss, alpha)
 
     def _current(self) -> Mapping[str, Fitted]:
         return {name: self._fits[name] for name in self.state.oracles if name in self._fits}
@@ -300,9 +300,9 @@ class Studio:
         order = self.state.oracles
         return "price" if "price" in order else order[0]
 
-    def _heed(self, loss: Loss, alpha: Fraction, name: str, stop: threading.Event) -> Callable[..., None]:
-        def heed(done: int, of: int, stage: str = "working") -> None:
-            if self._instances is not None and self._instances[0][1] != self._supplied:
+    def _step_callback(self, loss: Loss, alpha: Fraction, name: str, stop: threading.Event) -> Callable[..., None]:
+        def on_step(done: int, of: int, stage: str = "working") -> None:
+            if self._instances is not None and self._instances[0][1] != self._supply_version:
                 raise Superseded
             if self.loss is not loss or self.state.alpha != alpha or name not in self.state.oracles:
                 raise Superseded
@@ -311,7 +311,7 @@ class Studio:
             self._doing(name, stage, done, of)
             self._show_row()
 
-        return heed
+        return on_step
 
     def _show(self, instances: Instances) -> None:
         self._show_overall(instances)
@@ -323,7 +323,9 @@ class Studio:
             main = self._main()
             stopped = dict.fromkeys(self._stopped, "stopped: ask for it again, or change something")
             missing = {name: why for name, why in {**self._missing, **stopped}.items() if name in self.state.oracles}
-            self.board.put("overall", overall_data(found, self._curves, instances, missing, self._settled, main))
+            self.board.put(
+                "overall", overall_data(found, self._curves, instances, missing, self._fit_before_edit, main)
+            )
 
     def _show_row(self) -> None:
         found = self._current()
@@ -349,24 +351,24 @@ class Studio:
         main = found.get(self._main())
         if self._opening is None or (main is not None and not self._opening[1]):
             if main is None:
-                self._opening = (_telling(next(iter(found.values())), None, instances), False)
+                self._opening = (_instructive_row(next(iter(found.values())), None, instances), False)
             else:
                 rival = next((found[name] for name in QUICK_ORACLES if name in found), None)
-                self._opening = (_telling(main, rival, instances), True)
+                self._opening = (_instructive_row(main, rival, instances), True)
                 if not self._members_chosen:
                     self._members_chosen = True
                     members = main.evaluation.sets.labels[self._opening[0]]
-                    self._become(lambda state: replace(state, members=tuple(members)))
+                    self._update_state(lambda state: replace(state, members=tuple(members)))
         return self._opening[0]
 
     def _doing(self, name: str, what: str, done: int, of: int) -> None:
         self.board.put("doing", {"oracle": name, "what": what, "done": done, "of": of})
 
-    def _failed(self, error: BaseException) -> None:
-        self.board.put("fault", f"the studio has a fault, please report it: {told(error)}")
+    def _on_error(self, error: BaseException) -> None:
+        self.board.put("fault", f"the studio has a fault, please report it: {error_text(error)}")
 
 
-def _telling(fitted: Fitted, rival: Fitted | None, instances: Instances) -> int:
+def _instructive_row(fitted: Fitted, rival: Fitted | None, instances: Instances) -> int:
     """The row to open on: its set holds the truth, has a few labels, and saves most against the rival's.
 
     The rival's set also holds the truth. If no such row saves anything, the first row whose set has a few labels and

@@ -42,8 +42,8 @@ def load_rows(studio: Studio, body: Any) -> Any:
     if column is not None and (not isinstance(column, str) or len(column) > _LONGEST):
         raise InputError("the column of the truth is a name")
     with TemporaryDirectory(prefix="udcp-studio-") as folder, keeping_warnings():
-        file = _written(Path(folder) / "probs", body.get("probs"), "probabilities")
-        beside = {} if column else {"true labels": _written(Path(folder) / "truth", truth, "truth")}
+        file = _write_upload(Path(folder) / "probs", body.get("probs"), "probabilities")
+        beside = {} if column else {"true labels": _write_upload(Path(folder) / "truth", truth, "truth")}
         columns = Columns(truth_column=column) if column else Columns()
         table = file.suffix not in (".npy", ".npz")  # for an array, inputs are drawn
         read: dict[str, Any] = {"inputs": loss.inputs if table else None, "unread": loss.declared_inputs}
@@ -55,7 +55,7 @@ def load_rows(studio: Studio, body: Any) -> Any:
     return {"about": about, "rows": len(rows)}
 
 
-def _written(path: Path, given: Any, what: str) -> Path:
+def _write_upload(path: Path, given: Any, what: str) -> Path:
     """A file from the page, written to disk under our own name with its ending."""
     if not isinstance(given, dict) or not isinstance(given.get("name"), str) or len(given["name"]) > _LONGEST:
         raise InputError(f"the file of the {what} has a name and a content")
@@ -71,6 +71,6 @@ def _written(path: Path, given: Any, what: str) -> Path:
     return placed
 
 
-def said_of(error: Exception) -> str:
+def error_message(error: Exception) -> str:
     """The text of an error, without the temporary folder that the files were read from."""
     return re.sub(r"[^\s'\"]*udcp-studio-[^/\s]*/", "", str(error))

@@ -14,16 +14,16 @@ from typing import Any
 
 
 class Worker:
-    """Calls `run` after one `poke` or several, in a thread of its own, and `rested` after each run."""
+    """Calls `run` after one `poke` or several, in a thread of its own, and `on_idle` after each run."""
 
     def __init__(
         self,
         name: str,
         run: Callable[[], None],
-        failed: Callable[[BaseException], None],
-        rested: Callable[[], None] = lambda: None,
+        on_error: Callable[[BaseException], None],
+        on_idle: Callable[[], None] = lambda: None,
     ) -> None:
-        self._run, self._failed, self._rested = run, failed, rested
+        self._run, self._on_error, self._on_idle = run, on_error, on_idle
         self._asked = threading.Condition()
         self._wanted = self._ended = False
         self._busy = False
@@ -57,10 +57,10 @@ class Worker:
             try:
                 self._run()
             except BaseException as error:  # the thread must live: what is wrong is shown in the page
-                self._failed(error)
+                self._on_error(error)
             with self._asked:
                 self._busy = False
-            self._rested()
+            self._on_idle()
 
 
 class Board:
@@ -110,7 +110,7 @@ class Board:
                 self._waiting.discard(entry)
 
 
-def told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """The text of an internal error with the place where it arose, for a bug report."""
     place = traceback.extract_tb(error.__traceback__)[-1:] if error.__traceback__ else []
     where = f" ({place[0].filename.rpartition('/')[2]}:{place[0].lineno})" if place else ""

@@ -16,21 +16,21 @@ from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.loss import loads
 from udcp_dsl.prediction.oracle import ExternalOracle, Oracle
 from udcp_dsl.prediction.predictor import SetPredictor
-from udcp_dsl.testing.coverage import CLASSIFIERS, Problem, alarms, coverage_trials, pooled_chance
+from udcp_dsl.testing.coverage import CLASSIFIERS, Problem, coverage_trials, pooled_chance, significant_trials
 from udcp_dsl.testing.hard_rows import hard_rows, varied_rows
 from udcp_dsl.testing.oracle_consistency import FACES, INDEPENDENCE, MADE_ALIKE, first_fault
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
 
-_FEW = """
+_FEW_LABELS = """
 labels { a, b, c, d }
 costs k { a: 1, b: 0.5, c: 2.25, d: 0 }
 hierarchy h { x { a, b }, y { c, d } }
 categories F { p: { a, b, c }, q: { c, d } }
 loss l =
 """
-_MANY = """
+_MANY_LABELS = """
 labels 0..39
 costs k { 0..9: 0.5, 10..19: 2, default: 1 }
 hierarchy h { x { xx { 0..9 }, 10..14 }, y { 15..29 }, 30..39 }
@@ -113,8 +113,8 @@ def assert_valid_oracle(
 def usual_losses() -> list[Loss]:
     """Losses of the classes that oracles distinguish, over 4 and 40 labels, and one over a single label."""
     one = loads("labels { a }  loss l = size")
-    few = [loads(_FEW + body.replace("{0}", "a").replace("{1}", "b")) for body in _BODIES]
-    many = [loads(_MANY + body.replace("{0}", "3").replace("{1}", "17")) for body in _BODIES]
+    few = [loads(_FEW_LABELS + body.replace("{0}", "a").replace("{1}", "b")) for body in _BODIES]
+    many = [loads(_MANY_LABELS + body.replace("{0}", "3").replace("{1}", "17")) for body in _BODIES]
     return [one, *few, *many]
 
 
@@ -182,7 +182,7 @@ def _assert_coverage(oracles: Sequence[Oracle], name: str, cases: int, seed: int
         about = f"oracle {name!r} over {oracle.loss.K} labels, {kind} classifier"
         repeats = min(20, 2 * cases)
         every.append(coverage_trials(predictor, problem, n_cal=19, repeats=repeats, n_test=20, rng=rng, name=about))
-    found = alarms(every, chance / 2)
+    found = significant_trials(every, chance / 2)
     if found:
         raise AssertionError(str(min(found, key=lambda t: t.chance)))
     if (together := pooled_chance(every)) < chance / 2:

@@ -2,9 +2,9 @@
 
 Take n_cal calibration points and n_test test points, all independent, and break ties among scores at random. Then the
 number of covered test points is beta-binomial (`coverage_law`). A test point that ties with the threshold is in the set
-{s <= tau}, but counts as covered only if the random order puts it below the threshold (`fairly_covered`). So the
-distribution is exact, with or without ties, and a count too high is as suspect as one too low. The sum over repeats has
-the convolution power of this distribution.
+{s <= tau}, but counts as covered only if the random order puts it below the threshold (`covered_with_random_ties`). So
+the distribution is exact, with or without ties, and a count too high is as suspect as one too low. The sum over repeats
+has the convolution power of this distribution.
 """
 
 from __future__ import annotations
@@ -155,8 +155,8 @@ class Problem:
         log_q = odds - np.logaddexp.reduce(odds, axis=1, keepdims=True)
         # The largest of log q + standard Gumbel noise is a draw from q.
         y = np.argmax(log_q + rng.gumbel(size=(n, K)), axis=1)
-        said = CLASSIFIERS[self.kind](log_q, self.own, rng)
-        p = np.exp(said - said.max(axis=1, keepdims=True))
+        log_p = CLASSIFIERS[self.kind](log_q, self.own, rng)
+        p = np.exp(log_p - log_p.max(axis=1, keepdims=True))
         return (p / p.sum(axis=1, keepdims=True)).astype(self.dtype), y
 
 
@@ -255,13 +255,13 @@ def coverage_trials(
                 scores = predictor.true_scores(every.take(predictor.threshold_rows(every)))
                 fresh = predictor.true_scores(predictor.rows(P[test], names[test], inputs=new))
                 tau = predictor.calibrated.thresholds()
-                inside = fairly_covered(inside, scores, fresh, tau, predictor.alphas[0], rng)
+                inside = covered_with_random_ties(inside, scores, fresh, tau, predictor.alphas[0], rng)
             fair += int(inside.sum())
     n = predictor.calibrated.n if done else n_cal
     return Trials(n, n_test, predictor.alphas[0], done, covered, fair, predictor.randomize, name)
 
 
-def fairly_covered(
+def covered_with_random_ties(
     inside: npt.NDArray[np.bool_],
     calibration_scores: Floats,
     test_scores: Floats,
@@ -285,7 +285,7 @@ def fairly_covered(
     return np.asarray(inside & (~tied | (rng.random(tied.size) < draw)))
 
 
-def alarms(trials: Iterable[Trials], family_wise: float = 1e-4) -> list[Trials]:
+def significant_trials(trials: Iterable[Trials], family_wise: float = 1e-4) -> list[Trials]:
     """The trials that speak against a predictor; a correct one has any with a chance of at most `family_wise`."""
     every = list(trials)
     return [t for t in every if t.chance < family_wise / len(every)]

@@ -34,10 +34,10 @@ class FixedModel:
         A = csr_array((model.coefficients, model.columns, model.starts), shape=shape)
         self._rows = [LinearConstraint(A, model.row_lower, model.row_upper)] if model.rows else []
 
-    def __call__(self, mask: Bools, meant: float) -> float | None:
+    def __call__(self, mask: Bools, expected: float) -> float | None:
         """The least objective on one set: infinite if no assignment is feasible, None if the solver fails.
 
-        The second program is skipped if the value is `meant` and the integer variables are integral.
+        The second program is skipped if the value is `expected` and the integer variables are integral.
         """
         m = self.model
         low, high = m.lower.copy(), m.upper.copy()
@@ -47,7 +47,7 @@ class FixedModel:
             return least
         whole = np.round(found[m.integer])
         value = float(m.constant + m.objective @ found)
-        if _near(value, meant) and (whole == found[m.integer]).all():
+        if _near(value, expected) and (whole == found[m.integer]).all():
             return value
         low[m.integer], high[m.integer] = whole, whole
         exact = self._least(low, high, np.zeros_like(m.integer))[1]
@@ -75,17 +75,17 @@ class FixedModel:
 def linear_differences(loss: Loss, masks: Bools) -> list[Difference]:
     """The sets on which the linear model and the interpreter differ. Raises LoweringError if there is no model."""
     fixed = FixedModel(lower(loss))
-    meant = [loss.interpret_positions(np.flatnonzero(mask).tolist()) for mask in masks]
-    got = [fixed(mask, value) for mask, value in zip(masks, meant, strict=True)]
+    expected = [loss.interpret_positions(np.flatnonzero(mask).tolist()) for mask in masks]
+    got = [fixed(mask, value) for mask, value in zip(masks, expected, strict=True)]
     return [
         Difference(mask, FACE, g, m)
-        for mask, g, m in zip(masks, got, meant, strict=True)
+        for mask, g, m in zip(masks, got, expected, strict=True)
         if g is not None and not _near(g, m)
     ]
 
 
-def _near(value: float, meant: float) -> bool:
-    return abs(value - meant) <= LINEAR_TOLERANCE * max(1.0, abs(meant))
+def _near(value: float, expected: float) -> bool:
+    return abs(value - expected) <= LINEAR_TOLERANCE * max(1.0, abs(expected))
 
 
 def assert_lowers(loss: Loss, masks: Bools) -> None:
@@ -112,4 +112,4 @@ def assert_lowers(loss: Loss, masks: Bools) -> None:
     found = linear_differences(loss, masks)
     if found:
         smaller = first_difference(found, lambda mask: linear_differences(loss, mask[None]))
-        raise AssertionError(f"{loss.name}: {smaller.told(loss)}")
+        raise AssertionError(f"{loss.name}: {smaller.sentence(loss)}")

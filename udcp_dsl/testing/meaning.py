@@ -34,13 +34,13 @@ class Difference:
     mask: Bools
     face: str
     got: float
-    meant: float
+    expected: float
     row: Row = None  # the inputs with which they differ
 
-    def told(self, loss: Loss) -> str:
+    def sentence(self, loss: Loss) -> str:
         """The difference in one sentence."""
         S = named(loss, self.mask)
-        return f"on {S} the interpreter gives {self.meant!r} and {self.face} gives {self.got!r}{shown_row(self.row)}"
+        return f"on {S} the interpreter gives {self.expected!r} and {self.face} gives {self.got!r}{shown_row(self.row)}"
 
 
 def assert_meaning(loss: Loss, *, seed: int = 0) -> None:
@@ -72,7 +72,7 @@ def assert_meaning(loss: Loss, *, seed: int = 0) -> None:
     if found:
         smallest = smallest_difference(loss, found)
         many = f"{len(found)} of {len(masks)} sets and steps differ"
-        raise AssertionError(f"{loss.name}: {smallest.told(loss)}; {many}")
+        raise AssertionError(f"{loss.name}: {smallest.sentence(loss)}; {many}")
 
 
 def differences(loss: Loss, masks: Bools, rng: np.random.Generator) -> list[Difference]:
@@ -99,9 +99,9 @@ def differences(loss: Loss, masks: Bools, rng: np.random.Generator) -> list[Diff
         unsure: list[Difference] = []
         _grow(unsure, loss, masks, tried, loss.batch, rng)
         for x in sorted(unsure, key=lambda x: int(x.mask.sum()))[:_JUDGED]:
-            one, meant = x.mask[None], np.array([loss.interpret(x.mask)])
-            _compare(found, "batch", one, loss.batch(one), meant)
-            _compare(found, x.face, one, np.array([x.got]), meant)
+            one, expected = x.mask[None], np.array([loss.interpret(x.mask)])
+            _compare(found, "batch", one, loss.batch(one), expected)
+            _compare(found, x.face, one, np.array([x.got]), expected)
     return found
 
 

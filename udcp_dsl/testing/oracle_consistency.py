@@ -70,17 +70,17 @@ def first_fault(
     `make` returns the oracle; `anew`, if given, makes an unused one for each try with fewer rows.
     """
     for name, check in checks.items():
-        if _told(check, make, P, seed) is not None:
+        if _fault_text(check, make, P, seed) is not None:
             return _smallest(name, check, anew or make, P, seed)
     return None
 
 
 def _smallest(name: str, check: Check, make: Make, P: Probabilities, seed: int) -> Fault:
-    rows = fewest(range(len(P)), lambda some: bool(some) and _told(check, make, P[some], seed) is not None)
-    return Fault(name, P[rows], _told(check, make, P[rows], seed) or "it fails now and then")
+    rows = fewest(range(len(P)), lambda some: bool(some) and _fault_text(check, make, P[some], seed) is not None)
+    return Fault(name, P[rows], _fault_text(check, make, P[rows], seed) or "it fails now and then")
 
 
-def _told(check: Check, make: Make, P: Probabilities, seed: int) -> str | None:
+def _fault_text(check: Check, make: Make, P: Probabilities, seed: int) -> str | None:
     try:
         return check(make, P.copy(), np.random.default_rng(seed))
     except Exception as error:  # a third-party oracle may raise anything on valid rows
@@ -107,13 +107,13 @@ def _score_of(make: Make, P: Probabilities, rng: np.random.Generator) -> str | N
     asked: list[npt.NDArray[np.int64]] = [np.full(n, label, dtype=np.int64) for label in labels]
     asked.append(rng.integers(K, size=(n,)))
     for y in asked:
-        got, meant = oracle.score_of(P, y), scores[np.arange(n), y]
+        got, expected = oracle.score_of(P, y), scores[np.arange(n), y]
         if got.shape != (n,):
             return f"score_of gives shape {got.shape}, not ({n},)"
-        if (wrong := np.flatnonzero(got.view(np.int64) != meant.view(np.int64))).size:
+        if (wrong := np.flatnonzero(got.view(np.int64) != expected.view(np.int64))).size:
             i = wrong[0]
             label = oracle.loss.labels[y[i]]
-            return f"label {label} has the score {float(meant[i])!r} in scores and {float(got[i])!r} in score_of"
+            return f"label {label} has the score {float(expected[i])!r} in scores and {float(got[i])!r} in score_of"
     return None
 
 
@@ -129,11 +129,11 @@ def _sets(make: Make, P: Probabilities, rng: np.random.Generator) -> str | None:
     # At, just below and just above scores of each row: where a single bit decides.
     thresholds += [np.nextafter(some, -np.inf), np.nextafter(some, np.inf)]
     for tau in thresholds:
-        got, meant = oracle.sets(P, tau), scores <= tau
+        got, expected = oracle.sets(P, tau), scores <= tau
         if got.shape != P.shape or got.dtype != np.bool_:
             return f"sets are {got.dtype} {got.shape}, not bool {P.shape}"
-        if (got != meant).any():
-            i, y = np.argwhere(got != meant)[0]
+        if (got != expected).any():
+            i, y = np.argwhere(got != expected)[0]
             at = float(np.broadcast_to(tau, P.shape)[i, y])
             verb = "hold" if got[i, y] else "lack"
             return f"sets at {at!r} {verb} label {oracle.loss.labels[y]}, whose score is {float(scores[i, y])!r}"
@@ -144,9 +144,9 @@ def _first(make: Make, P: Probabilities, rng: np.random.Generator) -> str | None
     oracle = make()
     scores = oracle.scores(P)
     least = scores == scores.min(axis=1, keepdims=True)
-    meant, got = np.where(least, P, -1.0).argmax(axis=1), oracle.first(P)
-    if (wrong := np.flatnonzero(got != meant)).size:
-        mine, right = (oracle.loss.labels[labels[wrong[0]]] for labels in (got, meant))
+    expected, got = np.where(least, P, -1.0).argmax(axis=1), oracle.first(P)
+    if (wrong := np.flatnonzero(got != expected)).size:
+        mine, right = (oracle.loss.labels[labels[wrong[0]]] for labels in (got, expected))
         return f"first gives {mine}, but {right} has the least score, then the highest p, then the lowest index"
     return None
 
@@ -183,24 +183,24 @@ def _fresh(make: Make, P: Probabilities, rng: np.random.Generator) -> str | None
     return turned or _same(one, scores, one.scores(P), "scores change after another oracle was made and asked")
 
 
-def _nothing(make: Make, P: Probabilities, rng: np.random.Generator) -> str | None:
+def _no_rows(make: Make, P: Probabilities, rng: np.random.Generator) -> str | None:
     oracle, none = make(), P[:0]
     shapes = oracle.scores(none).shape, oracle.score_of(none, np.zeros(0, np.int64)).shape, oracle.sets(none, 0.0).shape
     K = P.shape[1]
     return None if shapes == ((0, K), (0,), (0, K)) else f"of no rows it gives shapes {shapes}"
 
 
-def _same(oracle: Oracle, meant: npt.NDArray[Any], got: npt.NDArray[Any], what: str) -> str | None:
-    if got.shape == meant.shape and np.ascontiguousarray(got).tobytes() == np.ascontiguousarray(meant).tobytes():
+def _same(oracle: Oracle, expected: npt.NDArray[Any], got: npt.NDArray[Any], what: str) -> str | None:
+    if got.shape == expected.shape and np.ascontiguousarray(got).tobytes() == np.ascontiguousarray(expected).tobytes():
         return None
-    if got.shape != meant.shape:
-        return f"{what}: shape {got.shape}, not {meant.shape}"
-    wrong = np.argwhere(np.ascontiguousarray(got).view(np.int64) != np.ascontiguousarray(meant).view(np.int64))
+    if got.shape != expected.shape:
+        return f"{what}: shape {got.shape}, not {expected.shape}"
+    wrong = np.argwhere(np.ascontiguousarray(got).view(np.int64) != np.ascontiguousarray(expected).view(np.int64))
     i, y = wrong[0]
-    return f"{what}: {float(got[i, y])!r}, not {float(meant[i, y])!r}, of label {oracle.loss.labels[y]}"
+    return f"{what}: {float(got[i, y])!r}, not {float(expected[i, y])!r}, of label {oracle.loss.labels[y]}"
 
 
 FACES: Mapping[str, Check] = {"scores": _scores, "score_of": _score_of, "sets": _sets, "first": _first}
 # A score may depend only on the spec and on p(x).
-INDEPENDENCE: Mapping[str, Check] = {"repeated calls": _repeated, "rows on their own": _alone, "no rows": _nothing}
+INDEPENDENCE: Mapping[str, Check] = {"repeated calls": _repeated, "rows on their own": _alone, "no rows": _no_rows}
 MADE_ALIKE: Mapping[str, Check] = {"oracles made alike": _fresh}

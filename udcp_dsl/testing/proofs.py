@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from udcp_dsl.expression.ir import Node
     from udcp_dsl.loss import Loss
 
-_SQUARES = {"submodular": (1,), "supermodular": (-1,), "separable": (1, -1), "laminar": (1,)}
-_STEPS = {"monotone": 1, "antitone": -1}
+_CURVATURE_SIGNS = {"submodular": (1,), "supermodular": (-1,), "separable": (1, -1), "laminar": (1,)}
+_MONOTONICITY_SIGNS = {"monotone": 1, "antitone": -1}
 _REFUTATION = "refutation"
 _ROWS = 4  # rows for whose inputs facts are tried
 # The number of sets in a counter-example to a fact; 4 for the facts not listed.
@@ -50,7 +50,7 @@ class Finding:
         """The number of labels in the largest set."""
         return int(self.sets.sum(axis=1).max(initial=0))
 
-    def told(self, loss: Loss) -> str:
+    def sentence(self, loss: Loss) -> str:
         """The finding in one sentence."""
         pairs = zip(self.sets, self.values, strict=True)
         shown = ", ".join(f"L({named(loss, mask)}) = {value!r}" for mask, value in pairs)
@@ -85,7 +85,7 @@ def assert_facts(loss: Loss, *, seed: int = 0) -> None:
     found = [x for masks in cubes(loss, rng) for row in rows for x in false_facts(loss, masks, row)]
     found += false_refutations(loss)
     if found:
-        raise AssertionError(f"{loss.name}: {smallest_finding(loss, found).told(loss)}")
+        raise AssertionError(f"{loss.name}: {smallest_finding(loss, found).sentence(loss)}")
 
 
 def false_facts(loss: Loss, masks: Bools, row: Row = None) -> list[Finding]:
@@ -175,13 +175,13 @@ class _Cube:
         if name == "nonnegative":
             rows = np.flatnonzero(f < -TOLERANCE * np.maximum(1.0, np.abs(f)))[:, None]
             return self._shown(node, name, rows, f, claim)
-        if name in _STEPS:
-            gap = _STEPS[name] * (f[self.steps[:, 1]] - f[self.steps[:, 0]])
+        if name in _MONOTONICITY_SIGNS:
+            gap = _MONOTONICITY_SIGNS[name] * (f[self.steps[:, 1]] - f[self.steps[:, 0]])
             return self._shown(node, name, self.steps[gap < -_slack(f, self.steps)], f, claim)
-        if name in _SQUARES:
+        if name in _CURVATURE_SIGNS:
             values = f[self.squares]
             gap = values[:, 0] + values[:, 1] - values[:, 2] - values[:, 3]
-            for sign in _SQUARES[name]:
+            for sign in _CURVATURE_SIGNS[name]:
                 found += self._shown(node, name, self.squares[sign * gap < -_slack(f, self.squares)], f, claim)
         if name == "cardinality":
             for size in np.unique(self.size):
@@ -255,11 +255,11 @@ def _violates(name: str, sets: Bools, values: Floats, interval: Interval) -> boo
         return bool(v[0] < -slack)
     if name == "interval":
         return not interval.lo - slack <= v[0] <= interval.hi + slack
-    if name in _STEPS:
-        return bool(_STEPS[name] * (v[1] - v[0]) < -slack)
+    if name in _MONOTONICITY_SIGNS:
+        return bool(_MONOTONICITY_SIGNS[name] * (v[1] - v[0]) < -slack)
     if name == "cardinality":
         return bool(v[1] - v[0] > slack)
-    return any(sign * (v[0] + v[1] - v[2] - v[3]) < -slack for sign in _SQUARES[name])
+    return any(sign * (v[0] + v[1] - v[2] - v[3]) < -slack for sign in _CURVATURE_SIGNS[name])
 
 
 def false_refutations(loss: Loss) -> list[Finding]:
@@ -286,11 +286,11 @@ def _refutes(name: str, fact: Fact, values: Floats) -> bool:
         return not sets[0] and v[0] != 0
     if name == "nonnegative":
         return bool(v[0] < 0)
-    if name in _STEPS:
-        return sets[0] < sets[1] and _STEPS[name] * (v[1] - v[0]) < 0
+    if name in _MONOTONICITY_SIGNS:
+        return sets[0] < sets[1] and _MONOTONICITY_SIGNS[name] * (v[1] - v[0]) < 0
     if name == "cardinality":
         return len(sets[0]) == len(sets[1]) and v[0] != v[1]
-    if name not in _SQUARES or sets[2] != sets[0] | sets[1] or sets[3] != sets[0] & sets[1]:
+    if name not in _CURVATURE_SIGNS or sets[2] != sets[0] | sets[1] or sets[3] != sets[0] & sets[1]:
         return False
     gap = v[0] + v[1] - v[2] - v[3]
-    return any(sign * gap < 0 for sign in _SQUARES[name])
+    return any(sign * gap < 0 for sign in _CURVATURE_SIGNS[name])

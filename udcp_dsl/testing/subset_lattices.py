@@ -66,7 +66,7 @@ def _free_labels(K: int, telling: Ints, rng: np.random.Generator) -> Ints:
     return np.concatenate([known, rng.choice(others, _FREE - len(known), replace=False)])
 
 
-def telling_sets(loss: Loss, rng: np.random.Generator, count: int) -> Bools:
+def varied_sets(loss: Loss, rng: np.random.Generator, count: int) -> Bools:
     """`count` sets (count, K): empty, full, then in turn of any size, a category or nearly one, one label, a few.
 
     Nearly a category means with one label less or more. With more than 300 labels, no set has more than 100, as the

@@ -104,13 +104,13 @@ def parse_cases(source: Source) -> tuple[Case, ...]:
     >>> case.name, case.claim.other
     ('dear', ('cat', 'big dog'))
     """
-    return tuple(_Reader(source).cases())
+    return tuple(_CaseParser(source).cases())
 
 
-def written(case: Case) -> str:
+def case_text(case: Case) -> str:
     """The text of a case, as in a file; `parse_cases` reads it back.
 
-    >>> written(Case("dear", CostCase(("wolf",), ">", ("cat", "big dog"))))
+    >>> case_text(Case("dear", CostCase(("wolf",), ">", ("cat", "big dog"))))
     'case "dear": cost { wolf } > cost { cat, "big dog" }'
     """
     of = "" if case.loss is None else f" of {_name(case.loss)}"
@@ -131,15 +131,15 @@ def cases_of(loss: Loss, cases: Sequence[Case]) -> list[Case]:
     return [case for case in cases if (case.loss or loss.losses[-1]) == loss.name]
 
 
-def tried(loss: Loss, case: Case) -> Verdict:
+def check_case(loss: Loss, case: Case) -> Verdict:
     """Whether a case holds. A case that cannot be tried (unknown label, oracle that does not apply) fails."""
     try:
-        return _tried(at_values(loss, case.params), case)
+        return _check_claim(at_values(loss, case.params), case)
     except (InputError, OracleError, SpecError) as error:
         return _verdict(case, str(error))
 
 
-def _tried(loss: Loss, case: Case) -> Verdict:
+def _check_claim(loss: Loss, case: Case) -> Verdict:
     claim = case.claim
     if isinstance(claim, CostCase):
         cost = loss(claim.members)
@@ -147,7 +147,7 @@ def _tried(loss: Loss, case: Case) -> Verdict:
         equal = abs(cost - other) <= _NEAR * max(1.0, abs(other))
         holds = claim.sign in (">=", "<=", "==") if equal else _COMPARED[claim.sign](cost, other)
         beside = "" if isinstance(claim.other, float) else f", and {_set(claim.other)} costs {other:.10g}"
-        against = f"{_set(claim.members)} costs {cost:.10g}{beside}: that is not {claim.sign}{_told(claim.other)}"
+        against = f"{_set(claim.members)} costs {cost:.10g}{beside}: that is not {claim.sign}{_other_text(claim.other)}"
         sets = (claim.members,) if isinstance(claim.other, float) else (claim.members, claim.other)
         return _verdict(case, None if holds else against, sets)
     mask = row_set(loss, claim)
@@ -179,7 +179,7 @@ def row_set(loss: Loss, claim: RowCase) -> Bools:
     return mask
 
 
-def _told(other: tuple[str, ...] | float) -> str:
+def _other_text(other: tuple[str, ...] | float) -> str:
     return f" {other:.10g}" if isinstance(other, float) else " that"
 
 
@@ -226,7 +226,7 @@ def _option(value: object) -> str:
     return repr(value) if isinstance(value, int | float) else _string(str(value))
 
 
-class _Reader:
+class _CaseParser:
     """Parser of a text of cases, by recursive descent."""
 
     def __init__(self, source: Source) -> None:
@@ -241,58 +241,58 @@ class _Reader:
     def cases(self) -> Iterator[Case]:
         while self._at < len(self._tokens):
             start = self._tokens[self._at][2]
-            self._word("case")
+            self._expect_word("case")
             name = self._text() if self._kind() == "string" else f"line {self._source.position(start)[0]}"
-            loss = self._label() if self._taken("of") else None
+            loss = self._label() if self._accept("of") else None
             params: dict[str, float] = {}
-            if self._taken("with"):
+            if self._accept("with"):
                 while True:
                     key = self._label()
-                    self._sign("=")
+                    self._expect_sign("=")
                     params[key] = self._number()
-                    if not self._taken(","):
+                    if not self._accept(","):
                         break
-            self._sign(":")
-            claim = self._cost() if self._taken("cost") else self._row()
+            self._expect_sign(":")
+            claim = self._cost() if self._accept("cost") else self._row()
             span = Span(self._source, start, self._tokens[self._at - 1][3])
             yield Case(name, claim, loss, params, span)
 
     def _cost(self) -> CostCase:
         members = self._members()
-        sign = self._next("sign", "a comparison: > >= < <= ==")
+        sign = self._expect("sign", "a comparison: > >= < <= ==")
         if sign not in _COMPARED:
             self._fault("E703", f"{sign!r} compares nothing", "compare by > >= < <= or ==", back=1)
-        return CostCase(members, sign, self._members() if self._taken("cost") else self._number())
+        return CostCase(members, sign, self._members() if self._accept("cost") else self._number())
 
     def _row(self) -> RowCase:
-        self._word("row", "cost or row")
+        self._expect_word("row", "cost or row")
         p = {label: float(self._finite(value)) for label, value in self._pairs()}
-        self._word("by")
+        self._expect_word("by")
         oracle = self._label()
-        options = {key: _value(kind, text) for key, (kind, text) in self._pairs()} if self._seen("{") else {}
-        self._word("at")
+        options = {key: _value(kind, text) for key, (kind, text) in self._pairs()} if self._peek_is("{") else {}
+        self._expect_word("at")
         tau = self._number()
-        holds = self._taken("holds")
+        holds = self._accept("holds")
         if not holds:
-            self._word("lacks", "holds or lacks")
+            self._expect_word("lacks", "holds or lacks")
         return RowCase(p, oracle, options, tau, self._members(), holds)
 
     def _pairs(self) -> Iterator[tuple[str, tuple[str, str]]]:
-        self._sign("{")
+        self._expect_sign("{")
         seen = set[str]()
-        while not self._taken("}"):
+        while not self._accept("}"):
             label = self._label()
             if label in seen:
                 self._fault("E704", f"{label!r} is given twice", "give it once", back=1)
             seen.add(label)
-            self._sign(":")
+            self._expect_sign(":")
             kind, text = self._kind(), self._peek()
             if kind not in ("number", "string", "word"):
                 self._fault("E702", "a value is expected", "write a number")
             self._at += 1
             yield label, (kind, text)
-            if not self._taken(","):
-                self._sign("}")
+            if not self._accept(","):
+                self._expect_sign("}")
                 return
 
     def _finite(self, token: tuple[str, str]) -> float:
@@ -302,12 +302,12 @@ class _Reader:
         return float(text)
 
     def _members(self) -> tuple[str, ...]:
-        self._sign("{")
+        self._expect_sign("{")
         found = []
-        while not self._taken("}"):
+        while not self._accept("}"):
             found.append(self._label())
-            if not self._taken(","):
-                self._sign("}")
+            if not self._accept(","):
+                self._expect_sign("}")
                 break
         return tuple(found)
 
@@ -315,43 +315,43 @@ class _Reader:
         if self._kind() == "string":
             return self._text()
         if self._kind() == "number" and is_bare(self._peek()):
-            return self._next("number", "")
-        return self._next("word", "a name")
+            return self._expect("number", "")
+        return self._expect("word", "a name")
 
     def _text(self) -> str:
-        text = self._next("string", "a text in double quotes")
+        text = self._expect("string", "a text in double quotes")
         try:
             return str(json.loads(text))
         except ValueError:
             self._fault("E702", f"{text} is no text", "strings are written as in JSON", back=1)
 
     def _number(self) -> float:
-        return self._finite(("number", self._next("number", "a number")))
+        return self._finite(("number", self._expect("number", "a number")))
 
-    def _word(self, word: str, said: str | None = None) -> None:
-        if not self._taken(word):
+    def _expect_word(self, word: str, expected: str | None = None) -> None:
+        if not self._accept(word):
             self._fault(
                 "E701",
-                f"{said or repr(word)} is expected",
+                f"{expected or repr(word)} is expected",
                 'write: case "why": cost { a } > cost { b }, or row { a: 1 } by lac at -0.5 holds { a }',
             )
 
-    def _sign(self, sign: str) -> None:
-        if not self._taken(sign):
+    def _expect_sign(self, sign: str) -> None:
+        if not self._accept(sign):
             self._fault("E701", f"{sign!r} is expected", "")
 
-    def _taken(self, word: str) -> bool:
-        if self._seen(word):
+    def _accept(self, word: str) -> bool:
+        if self._peek_is(word):
             self._at += 1
             return True
         return False
 
-    def _seen(self, word: str) -> bool:
+    def _peek_is(self, word: str) -> bool:
         return self._kind() in ("word", "sign") and self._peek() == word
 
-    def _next(self, kind: str, said: str) -> str:
+    def _expect(self, kind: str, expected: str) -> str:
         if self._kind() != kind:
-            self._fault("E701", f"{said} is expected", "")
+            self._fault("E701", f"{expected} is expected", "")
         self._at += 1
         return self._tokens[self._at - 1][1]
 

@@ -41,7 +41,7 @@ def cost(
     seen: dict[tuple[str, str, str], list[tuple[float, int, bool]]] = defaultdict(list)
     each = 0.0  # seconds per row, over all oracles and levels
     unseen = dict.fromkeys(KINDS if own is None else (*KINDS, _OWN))
-    for number, rng in enumerate(plan.of("cost")):
+    for number, rng in enumerate(plan.rounds_of("cost")):
         sources: dict[str, Source] = {kind: Problem.generated(loss.K, rng, kind=kind) for kind in KINDS}
         tasks = [(kind, source, most) for kind, source in sources.items()]
         if own is not None and number == 0:

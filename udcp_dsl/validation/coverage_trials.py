@@ -50,7 +50,7 @@ def coverage(
     in_turn = sorted(chosen, key=lambda item: (item.name != DEFAULT, item.slow))
     pairs = [(item, alpha) for item in in_turn for alpha in alphas]
     predictors = {(item.name, alpha): predictor_of(loss, item, alpha) for item, alpha in pairs}
-    for number, rng in enumerate(plan.of("coverage")):
+    for number, rng in enumerate(plan.rounds_of("coverage")):
         going = {
             (item.name, alpha): (item, _trials(loss, predictors[item.name, alpha], item, number, own, plan))
             for (item, alpha), own in zip(pairs, rng.spawn(len(pairs)), strict=True)
@@ -169,10 +169,10 @@ def _thresholds(alphas: Sequence[Fraction]) -> Iterator[Verdict]:
         scores = np.random.default_rng(n).permutation(np.arange(1.0, n + 1))
         for alpha in levels:
             k = math.ceil((n + 1) * (1 - alpha))
-            meant = float(k) if k <= n else math.inf
+            expected = float(k) if k <= n else math.inf
             got = calibrate(scores, alphas=[alpha]).thresholds()
             cases += 1
-            if got != meant and example is None:
+            if got != expected and example is None:
                 which = f"{k}, the {k}-th smallest" if k <= n else "infinite, as no score is high enough"
                 text = f"of the scores 1 to {n} at alpha {show_level(alpha)} the threshold is {got!r}, not {which}"
                 example = CounterExample(text, rows=(tuple(scores.tolist()),))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 QUESTION = "is what was proved about it true?"
 _CUBES = 3  # per round; one if there are many labels
-_MANY = 300
+_MANY_LABELS = 300
 _PARTS, _REFUTED = "facts about its parts", "refuted facts"
 
 
@@ -30,8 +30,8 @@ def facts(loss: Loss, plan: Plan) -> list[Verdict]:
     """A verdict per proved fact of the loss, and for its interval, the facts of its parts, and the refutations."""
     found: list[Finding] = []
     sets = 0
-    for rng in plan.of("facts"):
-        for masks in cubes(loss, rng, many=_CUBES if loss.K <= _MANY else 1):
+    for rng in plan.rounds_of("facts"):
+        for masks in cubes(loss, rng, many=_CUBES if loss.K <= _MANY_LABELS else 1):
             found += false_facts(loss, masks, drawn_row(loss, rng))
             sets += len(masks)
         if found or (loss.K <= MOST_LABELS and not loss.inputs):  # then all sets were tried
@@ -60,4 +60,4 @@ def _shown(loss: Loss, found: list[Finding]) -> CounterExample | None:
         return None
     smallest = smallest_finding(loss, found)
     sets = tuple(tuple(loss.labels[y] for y in np.flatnonzero(mask)) for mask in smallest.sets)
-    return CounterExample(smallest.told(loss), sets=sets)
+    return CounterExample(smallest.sentence(loss), sets=sets)

@@ -14,7 +14,7 @@ from udcp_dsl.expression.lower import LoweringError, lower
 from udcp_dsl.testing.lowering import linear_differences
 from udcp_dsl.testing.meaning import Difference, differences, first_difference, smallest_difference
 from udcp_dsl.testing.row_inputs import of_a_row
-from udcp_dsl.testing.subset_lattices import MOST_LABELS, all_masks, telling_sets
+from udcp_dsl.testing.subset_lattices import MOST_LABELS, all_masks, varied_sets
 from udcp_dsl.validation.verdicts import CounterExample, Verdict
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ def meaning(loss: Loss, plan: Plan) -> list[Verdict]:
     linear: list[Difference] = []
     tried = solved = 0
     no_model = _why_no_model(loss)
-    for rng in plan.of("meaning"):
-        masks = telling_sets(loss, rng, max(_SOLVED, min(_SETS, _CELLS // loss.K)))
+    for rng in plan.rounds_of("meaning"):
+        masks = varied_sets(loss, rng, max(_SOLVED, min(_SETS, _CELLS // loss.K)))
         singles = np.arange(loss.K) == rng.permutation(loss.K)[: max(_SOLVED, min(_SINGLES, _CELLS // loss.K)), None]
         if not every or not tried or loss.inputs:  # all sets are tried only once
             sets = all_masks(loss.K) if every else rng.permutation(masks if tried else np.concatenate([masks, singles]))
@@ -78,4 +78,4 @@ def _shown(loss: Loss, found: list[Difference]) -> CounterExample | None:
 
 def _example(loss: Loss, difference: Difference) -> CounterExample:
     labels = tuple(loss.labels[y] for y in np.flatnonzero(difference.mask))
-    return CounterExample(difference.told(loss), sets=(labels,))
+    return CounterExample(difference.sentence(loss), sets=(labels,))

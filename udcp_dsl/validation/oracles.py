@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 
 QUESTION = "are the oracles correct on it?"
 _LAM = 0.3  # weight on cost of a tuned oracle, for scores that are needed before there are rows to tune it on
-_FACES, _TAKES = "scores and sets agree, and rows do not affect each other", "it takes all rows"
+_FACES, _ACCEPTS_ALL_ROWS = "scores and sets agree, and rows do not affect each other", "it takes all rows"
 _OWN_LOSS, _ROWS = "rows are scored by their own loss", 4
 _FORMULA, _BEST = "scores follow the definition", "each label is the best choice at its step"
 _UNBEATEN = {
     "price": "no other oracle has a better set at the same price",
     "ilp": "no other oracle has a cheaper set of the same probability",
 }
-_LIVE = 8
-_MANY = 300  # if there are more labels, sets or prices, only some are checked
+_LIVE_LABELS = 8
+_MAX_CHECKED = 300  # if there are more labels, sets or prices, only some are checked
 _SCORINGS = 40  # scorings of a row in all consistency checks: too many if one takes seconds
 _STEPS = 8  # places of the greedy order that are checked
-_LONG = 5e-3  # seconds per row above which an exact search gets fewer cases
+_SLOW_SECONDS = 5e-3  # seconds per row above which an exact search gets fewer cases
 _LEVEL = 0.9
 _TOLERANCE = 1e-9  # relative, of costs and prices: rounding from another order of addition
 _EXACT = ("base", "lac", "raps")  # scores without costs: equal to the formula to the last bit
@@ -85,10 +85,10 @@ def chosen_oracles(loss: Loss, wanted: Sequence[str | Oracle] | None) -> tuple[l
     found, left_out = list[Chosen](), dict[str, str]()
     for item in oracle_names() if wanted is None else dict.fromkeys(wanted):
         if isinstance(item, Oracle):
-            found.append(Chosen(item.name, item, partial(_another, item), _is_slow(item)))
+            found.append(Chosen(item.name, item, partial(_second_instance, item), _is_slow(item)))
             continue
         try:
-            found.append(_made(item, loss))
+            found.append(_make_chosen(item, loss))
         except OracleError as error:
             if wanted is not None:
                 raise
@@ -96,14 +96,14 @@ def chosen_oracles(loss: Loss, wanted: Sequence[str | Oracle] | None) -> tuple[l
     return found, left_out
 
 
-def _another(oracle: Oracle) -> Oracle:
+def _second_instance(oracle: Oracle) -> Oracle:
     """Another instance with the same options; a third-party oracle itself, as its class is not known here."""
     if isinstance(oracle, ExternalOracle):
         return oracle
     return type(oracle)(oracle.loss, **oracle.options)
 
 
-def _made(name: str, loss: Loss) -> Chosen:
+def _make_chosen(name: str, loss: Loss) -> Chosen:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         oracle = make_oracle(name, loss)
@@ -124,7 +124,7 @@ def _is_slow(oracle: Oracle) -> bool:
     if says is None:
         return isinstance(oracle, SolvingOracle)
     way = oracle.way
-    return says.solves or (isinstance(way, Way) and way.exact and way.seconds > _LONG)
+    return says.solves or (isinstance(way, Way) and way.exact and way.seconds > _SLOW_SECONDS)
 
 
 def oracles(loss: Loss, chosen: Sequence[Chosen], plan: Plan) -> list[Verdict]:
@@ -138,7 +138,7 @@ def oracles(loss: Loss, chosen: Sequence[Chosen], plan: Plan) -> list[Verdict]:
     whole_loss, asked = loss, chosen
     first = [item.of(loss.example) for item in asked]
     fast = {item.name: 0.0 if item.slow else _seconds(item, flat, plan) for item in first}
-    for number, rng in enumerate(plan.of("oracles")):
+    for number, rng in enumerate(plan.rounds_of("oracles")):
         loss = of_a_row(whole_loss, rng)  # oracles are checked on the loss of one row
         chosen = [item.of(loss) for item in asked]
         by_speed = sorted(chosen, key=lambda item: (item.name != DEFAULT, item.slow, fast[item.name]))
@@ -149,8 +149,8 @@ def oracles(loss: Loss, chosen: Sequence[Chosen], plan: Plan) -> list[Verdict]:
         for item in by_speed:
             if item.slow and plan.late("oracles"):
                 continue
-            P = rows_on(_live(loss, rng, 3), rng, 1, loss.K) if item.slow else varied_rows(rng, 6, loss.K)
-            brief = item.slow and (loss.K > _MANY or plan.late("oracles", _SCORINGS * _seconds(item, P, plan)))
+            P = rows_on(_live_labels(loss, rng, 3), rng, 1, loss.K) if item.slow else varied_rows(rng, 6, loss.K)
+            brief = item.slow and (loss.K > _MAX_CHECKED or plan.late("oracles", _SCORINGS * _seconds(item, P, plan)))
             for part in plan.parts("oracles", len(P), 1):
                 fault = _faces(item, P[part], 2 * number + part.start, brief)
                 _add(verdicts, item.name, _FACES, len(P[part]), fault)
@@ -160,8 +160,9 @@ def oracles(loss: Loss, chosen: Sequence[Chosen], plan: Plan) -> list[Verdict]:
                 for claim, cases, example in _definitions(loss, item, rng):
                     _add(verdicts, item.name, claim, cases, example)
             except Exception as error:  # a third-party oracle may raise anything
-                _add(verdicts, item.name, _TAKES, 1, raised(error))
-        broken = {name for (name, claim), v in verdicts.items() if v.holds is False and claim in (_FACES, _TAKES)}
+                _add(verdicts, item.name, _ACCEPTS_ALL_ROWS, 1, raised(error))
+        fatal = (_FACES, _ACCEPTS_ALL_ROWS)
+        broken = {name for (name, claim), v in verdicts.items() if v.holds is False and claim in fatal}
         late = plan.late("oracles")
         if number == 0 or not late:  # at least once for the default oracle, however late
             whole_ones = [x for x in chosen if x.name not in broken and not (late and x.slow and x.name != DEFAULT)]
@@ -224,11 +225,11 @@ def _faces(item: Chosen, P: Any, number: int, brief: bool) -> CounterExample | N
     return CounterExample(str(fault), rows=tuple(tuple(float(x) for x in row) for row in fault.P))
 
 
-def _live(loss: Loss, rng: np.random.Generator, most: int) -> Any:
+def _live_labels(loss: Loss, rng: np.random.Generator, most: int) -> Any:
     return np.sort(rng.choice(loss.K, min(most, loss.K), replace=False))
 
 
-class _Believed:
+class _FastEvaluatorLoss:
     """A loss with the fast evaluator in place of the interpreter; the stage `meaning` compares the two."""
 
     def __init__(self, loss: Loss) -> None:
@@ -244,15 +245,15 @@ class _Believed:
 def _definitions(
     loss: Loss, item: Chosen, rng: np.random.Generator
 ) -> Iterator[tuple[str, int, CounterExample | None]]:
-    believed: Any = _Believed(loss)
+    fast_loss: Any = _FastEvaluatorLoss(loss)
     if item.name in FORMULAS:
-        P = np.asarray(varied_rows(rng, 6 if loss.K <= _MANY else 1, loss.K), dtype=np.float64)
-        yield _FORMULA, len(P), _formula(believed, item, P)
+        P = np.asarray(varied_rows(rng, 6 if loss.K <= _MAX_CHECKED else 1, loss.K), dtype=np.float64)
+        yield _FORMULA, len(P), _formula(fast_loss, item, P)
     elif item.name == "greedy":
-        P = rows_on(_live(loss, rng, _LIVE), rng, 2, loss.K)
-        yield _BEST, len(P), _greedy(believed, item, P)
+        P = rows_on(_live_labels(loss, rng, _LIVE_LABELS), rng, 2, loss.K)
+        yield _BEST, len(P), _greedy(fast_loss, item, P)
     elif item.name in _BRUTE and _few_sets_suffice(loss):
-        live = _live(loss, rng, (4 if item.slow else _LIVE) if loss.K > MOST_LABELS else loss.K)
+        live = _live_labels(loss, rng, (4 if item.slow else _LIVE_LABELS) if loss.K > MOST_LABELS else loss.K)
         P = rows_on(live, rng, 1 if item.slow else 3, loss.K)
         masks = np.zeros((1 << len(live), loss.K), dtype=bool)
         masks[:, live] = all_masks(len(live))
@@ -260,7 +261,7 @@ def _definitions(
         yield claim, len(P), check(loss, item, P, masks, loss.batch(masks))
 
 
-def _defining(loss: Loss, item: Chosen) -> list[str]:
+def _definition_claims(loss: Loss, item: Chosen) -> list[str]:
     """The claims that `_definitions` tries."""
     if item.name in _BRUTE and _few_sets_suffice(loss):
         return [_BRUTE[item.name][0]]
@@ -274,15 +275,14 @@ def _few_sets_suffice(loss: Loss) -> bool:
 def _formula(loss: Any, item: Chosen, P: Floats) -> CounterExample | None:
     scores = item.oracle.scores(P)
     for p, got in zip(P, scores, strict=True):
-        meant = np.array(FORMULAS[item.name](loss, p.tolist(), item.oracle.options))
-        slack = 0.0 if item.name in _EXACT else _TOLERANCE * np.maximum(1.0, np.abs(meant))
+        expected = np.array(FORMULAS[item.name](loss, p.tolist(), item.oracle.options))
+        slack = 0.0 if item.name in _EXACT else _TOLERANCE * np.maximum(1.0, np.abs(expected))
         with np.errstate(invalid="ignore"):  # inf - inf, where both are infinite
-            wrong = np.flatnonzero(~((got == meant) | (np.abs(got - meant) <= slack)))
+            wrong = np.flatnonzero(~((got == expected) | (np.abs(got - expected) <= slack)))
         if wrong.size:
             y = int(wrong[0])
-            text = (
-                f"label {loss.labels[y]} has the score {float(got[y])!r}, where the formula gives {float(meant[y])!r}"
-            )
+            score, right = float(got[y]), float(expected[y])
+            text = f"label {loss.labels[y]} has the score {score!r}, where the formula gives {right!r}"
             return CounterExample(text, rows=(tuple(p.tolist()),))
     return None
 
@@ -291,7 +291,7 @@ def _greedy(loss: Any, item: Chosen, P: Floats) -> CounterExample | None:
     M, eps = (float(str(item.oracle.options[name])) for name in ("M", "eps"))
     for p, scores in zip(P, item.oracle.scores(P), strict=True):
         order = scores.argsort(kind="stable").tolist()
-        steps = _STEPS if loss.K <= _MANY else 2
+        steps = _STEPS if loss.K <= _MAX_CHECKED else 2
         fault = greedy_fault(loss, p.tolist(), order, M, eps, steps=steps, rounding=1e-12)
         if fault is not None:
             return CounterExample(fault, rows=(tuple(p.tolist()),))
@@ -357,11 +357,11 @@ def _dominance(
 
 
 def _prefixes(rivals: Sequence[Chosen], p: Floats) -> list[tuple[str, Bools]]:
-    """For each oracle, the prefixes of its order as sets (m, K), at most `_MANY` of them."""
+    """For each oracle, the prefixes of its order as sets (m, K), at most `_MAX_CHECKED` of them."""
     found = []
     for item in rivals:
         place = item.oracle.scores(p)[0].argsort(kind="stable").argsort()
-        lengths = np.unique(np.linspace(0, len(place), _MANY).astype(np.int64))
+        lengths = np.unique(np.linspace(0, len(place), _MAX_CHECKED).astype(np.int64))
         masks = place < lengths[:, None]
         found.append((item.name, masks))
     return found
@@ -372,7 +372,7 @@ def _cheaper_at_a_price(
 ) -> CounterExample | None:
     scores = price.oracle.scores(p[None])[0]
     prices = np.unique(scores[np.isfinite(scores)])
-    prices = prices[:: -(-len(prices) // _MANY) or 1]
+    prices = prices[:: -(-len(prices) // _MAX_CHECKED) or 1]
     sets = scores <= prices[:, None]
     values = loss.batch(sets) - prices * (sets @ p)
     for name, masks in prefixes:
@@ -406,9 +406,10 @@ def _cheaper_of_the_mass(
 def _no_time(loss: Loss, chosen: Sequence[Chosen], tried: Set[str]) -> Iterator[Verdict]:
     rivals = any(not item.slow and item.name != "price" for item in chosen)
     for item in chosen:
-        if f"{item.name}: {_TAKES}" in tried:
+        if f"{item.name}: {_ACCEPTS_ALL_ROWS}" in tried:
             continue
-        claims = [_FACES, *_defining(loss, item), *(_UNBEATEN[x] for x in (item.name,) if rivals and x in _UNBEATEN)]
+        unbeaten = [_UNBEATEN[item.name]] if rivals and item.name in _UNBEATEN else []
+        claims = [_FACES, *_definition_claims(loss, item), *unbeaten]
         for claim in (f"{item.name}: {claim}" for claim in claims):
             if claim not in tried:
                 why = "it is slow, and there was no time" if item.slow else "there was no time"

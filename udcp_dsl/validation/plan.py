@@ -15,8 +15,9 @@ import numpy as np
 Progress = Callable[[str, float], None]
 
 # Fraction of the budget that has passed when each stage ends; later stages get the time that a stage leaves over.
-_UNTIL = {"meaning": 0.12, "facts": 0.2, "oracles": 0.45, "coverage": 0.65, "cost": 1.0, "own rows": 0.92}
-_UNTIL["promises"] = 0.88  # last, since positions in the table seed the cases; it runs after the coverage trials
+_STAGE_DEADLINES = {"meaning": 0.12, "facts": 0.2, "oracles": 0.45, "coverage": 0.65, "cost": 1.0, "own rows": 0.92}
+# Last, since positions in the table seed the cases; it runs after the coverage trials.
+_STAGE_DEADLINES["promises"] = 0.88
 _MOST_ROUNDS = 200
 DEFAULT = "price"  # the default oracle: tried first, and on every claim
 
@@ -31,16 +32,16 @@ class Plan:
     progress: Progress | None = None
     began: float = field(default_factory=lambda: time.monotonic())
 
-    def of(self, stage: str) -> Iterator[np.random.Generator]:
+    def rounds_of(self, stage: str) -> Iterator[np.random.Generator]:
         """A random generator per round of the stage; there is at least one round."""
-        number = list(_UNTIL).index(stage)
+        number = list(_STAGE_DEADLINES).index(stage)
         start = time.monotonic()
         done = 0
-        while done == 0 or self._goes_on(stage, done, start):
-            self._tell(stage, done, start)
+        while done == 0 or self._fits_another(stage, done, start):
+            self._report(stage, done, start)
             yield np.random.default_rng([self.seed, number, done])
             done += 1
-        self._tell(stage, done, start)
+        self._report(stage, done, start)
 
     def now(self) -> float:
         """The monotonic clock, in seconds."""
@@ -63,7 +64,7 @@ class Plan:
         if end > first:
             yield slice(first, end)
 
-    def _goes_on(self, stage: str, done: int, start: float) -> bool:
+    def _fits_another(self, stage: str, done: int, start: float) -> bool:
         if self.rounds is not None:
             return done < self.rounds
         now = time.monotonic()
@@ -72,9 +73,9 @@ class Plan:
 
     def _end(self, stage: str) -> float:
         assert self.budget is not None, "a plan has rounds or a budget"
-        return self.began + _UNTIL[stage] * self.budget
+        return self.began + _STAGE_DEADLINES[stage] * self.budget
 
-    def _tell(self, stage: str, done: int, start: float) -> None:
+    def _report(self, stage: str, done: int, start: float) -> None:
         if self.progress is None:
             return
         if self.rounds is not None:

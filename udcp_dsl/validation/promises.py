@@ -58,7 +58,7 @@ _LEVEL = Fraction(1, 5)
 _DECIDED = 400  # rows whose best sets the decision stage computes
 
 # Per trial: the outcome, and the value that it is compared with.
-_Found = Sequence[tuple[float, float]]
+_Outcomes = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class _Claim:
 
     trial: Callable[[np.random.Generator], tuple[float, float]]
     about: str
-    chance: Callable[[_Found], float]
+    chance: Callable[[_Outcomes], float]
     share: float = 1.0  # number of trials, relative to `_TRIALS`
     rows: int = 0  # rows that a trial scores in addition to those of a calibration
 
@@ -78,28 +78,28 @@ def promises(loss: Loss, chosen: list[Chosen], alpha: Fraction, plan: Plan, fami
     claims: dict[str, _Claim] = {}
     if quick:
         one = min(quick, key=lambda item: item.name != "lac")
-        tried = _Tried(loss.example, one.of(loss.example).oracle, alpha)  # nor do they depend on inputs
+        trials = _PromiseTrials(loss.example, one.of(loss.example).oracle, alpha)  # nor do they depend on inputs
         covered, quiet = "share covered", "share without an alarm"
         claims = {
-            "by difficulty: coverage is as promised in every part": _Claim(tried.difficulty, covered, _success_chance),
-            "confidence: coverage is as promised": _Claim(tried.confidence, covered, _success_chance),
-            "risk: the mean harm stays below alpha": _Claim(tried.risk, "mean harm", _harm_chance),
-            "weights: shifted rows are covered": _Claim(tried.weights, covered, _success_chance),
-            "temperature: coverage is as promised": _Claim(tried.temperature, covered, _success_chance),
-            "repair: coverage is as promised": _Claim(tried.repair, covered, _success_chance),
-            "cross-conformal: coverage is as promised": _Claim(tried.cross, covered, _success_chance, 2.0),
+            "by difficulty: coverage is as promised in every part": _Claim(trials.difficulty, covered, _success_chance),
+            "confidence: coverage is as promised": _Claim(trials.confidence, covered, _success_chance),
+            "risk: the mean harm stays below alpha": _Claim(trials.risk, "mean harm", _harm_chance),
+            "weights: shifted rows are covered": _Claim(trials.weights, covered, _success_chance),
+            "temperature: coverage is as promised": _Claim(trials.temperature, covered, _success_chance),
+            "repair: coverage is as promised": _Claim(trials.repair, covered, _success_chance),
+            "cross-conformal: coverage is as promised": _Claim(trials.cross, covered, _success_chance, 2.0),
             "monitor: no more false alarms than its level": _Claim(
-                tried.monitor, quiet, _success_chance, 0.5, _WATCHED
+                trials.monitor, quiet, _success_chance, 0.5, _WATCHED
             ),
-            "monitor: ranks among all rows so far are uniform": _Claim(tried.ranks, "mean", _uniform_chance),
-            "miss: coverage is that of the alpha it finds": _Claim(tried.miss, covered, _success_chance),
-            "decision: each decision is covered": _Claim(tried.decision, covered, _success_chance, 0.3, _DECIDED),
+            "monitor: ranks among all rows so far are uniform": _Claim(trials.ranks, "mean", _uniform_chance),
+            "miss: coverage is that of the alpha it finds": _Claim(trials.miss, covered, _success_chance),
+            "decision: each decision is covered": _Claim(trials.decision, covered, _success_chance, 0.3, _DECIDED),
         }
         if any(item.name == "price" and not item.slow for item in chosen):
             name = "limits: their multipliers do not reduce coverage"
-            claims[name] = _Claim(tried.limits, covered, _success_chance, 0.3, 20 * _TUNED)
+            claims[name] = _Claim(trials.limits, covered, _success_chance, 0.3, 20 * _TUNED)
     for number, (name, claim) in enumerate(claims.items()):
-        if plan.late("promises", _FEWEST * tried.seconds(plan, claim.rows)):
+        if plan.late("promises", _FEWEST * trials.seconds(plan, claim.rows)):
             yield Verdict(name, None, 0, "there was no time: give a larger budget")
             continue
         rng = np.random.default_rng([plan.seed, 77, number])
@@ -125,7 +125,7 @@ def promises(loss: Loss, chosen: list[Chosen], alpha: Fraction, plan: Plan, fami
         yield Verdict(name, example is None, len(found), f"{about}, p = {chance:.2g}", example)
 
 
-class _Tried:
+class _PromiseTrials:
     """The trials: each is one calibration and one fresh row of a generated classifier."""
 
     def __init__(self, loss: Loss, oracle: Oracle, alpha: Fraction) -> None:
@@ -174,7 +174,7 @@ class _Tried:
     def miss(self, rng: np.random.Generator) -> tuple[float, float]:
         """`miss` is a random multiple of the range of the loss, and is raised until an alpha is found for it."""
         n = 60 + int(rng.integers(40))
-        self._check(n)
+        self._check_size(n)
         P, y = self._problem(rng).draw(n + 1, rng)
         lo, hi = self._loss.facts.interval
         worth, seed = max(hi - lo, 1e-9) * float(rng.uniform(0.5, 2)), int(rng.integers(1 << 31))
@@ -201,7 +201,7 @@ class _Tried:
     def weights(self, rng: np.random.Generator) -> tuple[float, float]:
         """The density ratio of new rows is their highest probability: a draw is accepted with that probability."""
         problem, n = self._problem(rng), 2 * points_needed(self._alpha)
-        self._check(n)
+        self._check_size(n)
         P, y = problem.draw(n, rng)
         predictor = SetPredictor(self._loss, self._oracle, alpha=self._alpha, repair=None)
         predictor.calibrate(P, self._names[y], weights=P.max(axis=1))
@@ -215,7 +215,7 @@ class _Tried:
     def risk(self, rng: np.random.Generator) -> tuple[float, float]:
         loss = self._with_harm
         n = 2 * math.ceil(_HARM / self._alpha) + int(rng.integers(20))
-        self._check(n)
+        self._check_size(n)
         P, y = self._problem(rng).draw(n + 1, rng)
         predictor = SetPredictor(loss, "lac", alpha=self._alpha, risk="udcp_harm", repair=None).calibrate(
             P[:-1], self._names[y[:-1]]
@@ -229,10 +229,10 @@ class _Tried:
         Rows that set no threshold decide whether a limit can be reached.
         """
         n, share = max(_TUNED, 2 * points_needed(self._alpha)), float(rng.uniform(0.0, 1.0))
-        self._check(n)
+        self._check_size(n)
         problem = self._problem(rng)
         while True:
-            loss = self._limited(share)
+            loss = self._with_scaled_limits(share)
             P, y = problem.draw(n + 1, rng)
             asked = Promise(alpha=self._alpha, repair=None, seed=int(rng.integers(1 << 31)))
             try:
@@ -243,9 +243,9 @@ class _Tried:
             left = predictor.calibrated.n
             return self._covers(predictor, P, y), min(1.0, rank(left, self._alpha) / (left + 1))
 
-    def _limited(self, share: float) -> Loss:
+    def _with_scaled_limits(self, share: float) -> Loss:
         """The loss with the bound of each limit at this share of the range of its expression."""
-        own = self._loss if self._loss.limits else self._with(f"limit udcp_limit: size <= {self._loss.K}")
+        own = self._loss if self._loss.limits else self._with_declarations(f"limit udcp_limit: size <= {self._loss.K}")
         ends = [(limit, limit.facts.interval) for limit in own.limits]
         limits = tuple(replace(limit, at_most=x.lo + share * (x.hi - x.lo)) for limit, x in ends)
         return Loss(replace(own._compiled, limits=limits))
@@ -285,7 +285,7 @@ class _Tried:
     def monitor(self, rng: np.random.Generator) -> tuple[float, float]:
         """Few calibration rows: the monitor must not mistake their random error for a change."""
         n = bins_needed(_BINS, points_needed(self._alpha)) + int(rng.integers(8))
-        self._check(n)
+        self._check_size(n)
         P, y = self._problem(rng).draw(n + _WATCHED, rng)
         settings: dict[str, Any] = {"conditional": "difficulty", "bins": _BINS} if rng.random() < 0.5 else {}
         predictor = SetPredictor(self._loss, self._oracle, alpha=self._alpha, **{"repair": None, **settings})
@@ -300,7 +300,7 @@ class _Tried:
         from scipy.special import bdtr  # slow to import
 
         n = points_needed(self._alpha) + int(rng.integers(4))
-        self._check(n)
+        self._check_size(n)
         scores = rng.random(n + _WATCHED) if rng.random() < 0.5 else rng.integers(0, 3, n + _WATCHED).astype(float)
         ranks = Ranks.among(RankTable.of(scores[:n]), rank(n, self._alpha), rng)
         x, below = rng.uniform(0.2, 0.8), 0
@@ -314,9 +314,10 @@ class _Tried:
 
     @cached_property
     def _with_harm(self) -> Loss:
-        return self._with(f"costs udcp_harm {{ {json.dumps(self._loss.labels[0])}: {_HARM:g}, default: 1 }}")
+        first = json.dumps(self._loss.labels[0])
+        return self._with_declarations(f"costs udcp_harm {{ {first}: {_HARM:g}, default: 1 }}")
 
-    def _with(self, declarations: str) -> Loss:
+    def _with_declarations(self, declarations: str) -> Loss:
         """The loss, compiled from its spec with further declarations."""
         loss = self._loss
         text = f"{loss.source.text}\n{declarations}\n"
@@ -326,7 +327,7 @@ class _Tried:
     def _calibrated(
         self, rng: np.random.Generator, n: int, **settings: Any
     ) -> tuple[SetPredictor, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        self._check(n)
+        self._check_size(n)
         P, y = self._problem(rng).draw(n + 1, rng)
         asked = {"repair": None, "seed": int(rng.integers(1 << 31)), **settings}
         predictor = SetPredictor(self._loss, self._oracle, promise=Promise(alpha=self._alpha, **asked))
@@ -335,7 +336,7 @@ class _Tried:
     def _problem(self, rng: np.random.Generator) -> Problem:
         return Problem.generated(self._loss.K, rng)
 
-    def _check(self, n: int) -> None:
+    def _check_size(self, n: int) -> None:
         if n > _MOST_POINTS:
             raise InputError(f"alpha {show_level(self._alpha)} needs {n} calibration points in each of many trials")
 
@@ -347,7 +348,7 @@ class _Tried:
         return float(mask[0, y[0]])
 
 
-def _success_chance(found: _Found) -> float:
+def _success_chance(found: _Outcomes) -> float:
     """The probability of this few successes or fewer, by the Poisson binomial distribution of the trials' chances."""
     if any(x < p == 1 for x, p in found):  # a certain success did not occur
         return 0.0
@@ -357,7 +358,7 @@ def _success_chance(found: _Found) -> float:
     return float(min(1.0, law[: int(sum(x for x, _ in found)) + 1].sum()))
 
 
-def _harm_chance(found: _Found) -> float:
+def _harm_chance(found: _Outcomes) -> float:
     """Chernoff's bound on the probability of a mean harm this large, if the expected harm is at most alpha.
 
     It is exp(-n KL(mean, alpha)), both as shares of the largest harm.
@@ -371,7 +372,7 @@ def _harm_chance(found: _Found) -> float:
     return math.exp(-len(found) * divergence)
 
 
-def _uniform_chance(found: _Found) -> float:
+def _uniform_chance(found: _Outcomes) -> float:
     """The p-value of the Kolmogorov-Smirnov test that independent numbers are uniform."""
     from scipy.stats import kstest  # slow to import
 

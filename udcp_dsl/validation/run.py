@@ -24,7 +24,7 @@ from udcp_dsl.validation import (
     own_spec,
     promises,
 )
-from udcp_dsl.validation.cases import QUESTION, Case, cases_of, tried, written
+from udcp_dsl.validation.cases import QUESTION, Case, case_text, cases_of, check_case
 from udcp_dsl.validation.plan import Plan, Progress
 from udcp_dsl.validation.verdicts import CONSISTENT, CounterExample, MeanCost, Stage, Validation, Verdict
 
@@ -144,13 +144,13 @@ def _run(
 
 def _cases(loss: Loss, expected: Sequence[Case]) -> list[Verdict]:
     """A verdict per case; if some fail, also one per group of cases that no values of the parameters satisfy."""
-    found = [tried(loss, case) for case in expected]
+    found = [check_case(loss, case) for case in expected]
     if all(verdict.holds for verdict in found):
         return found
     from udcp_dsl.validation.fitting import contradictions
 
     for group in contradictions(loss, expected) if loss.params else ():
-        against = f"no values of the parameters satisfy all of: {'; '.join(map(written, group))}"
+        against = f"no values of the parameters satisfy all of: {'; '.join(map(case_text, group))}"
         found.append(Verdict(CONSISTENT, False, len(group), counter_example=CounterExample(against, ())))
     return found
 

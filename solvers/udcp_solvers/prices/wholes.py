@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from udcp_dsl.expression.entries import Wholes
+from udcp_dsl.expression.entries import CompletedCategories
 from udcp_dsl.expression.forms import Additive, Weighted
 from udcp_dsl.expression.ir import Add, Leaf, Node, Scale
 from udcp_dsl.expression.prove import additive_forms
@@ -101,7 +101,7 @@ def _collected(loss: Loss) -> tuple[Additive, dict[bytes, Weighted]] | None:
             waiting += [(term, factor) for term in node.terms]
         elif isinstance(node, Scale):
             waiting.append((node.operand, factor * node.factor))
-        elif isinstance(node, Leaf) and isinstance(found := node.atom.entries(), Wholes):
+        elif isinstance(node, Leaf) and isinstance(found := node.atom.entries(), CompletedCategories):
             total = total.plus(Additive.of_labels(factor * found.numbers))
             weights = (-factor * found.weights).tolist()
             wholes += [Weighted(w, m, node.text) for w, m in zip(weights, found.members, strict=True)]

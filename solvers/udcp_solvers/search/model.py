@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from udcp_dsl.expression import ir
-from udcp_dsl.expression.entries import Columns, Entries, FarthestPair, PairSum, Wholes
+from udcp_dsl.expression.entries import CompletedCategories, Entries, FarthestPair, MinMaxTable, PairSum
 from udcp_dsl.expression.forms import Additive, Weighted
 from udcp_dsl.expression.prove import additive_forms
 from udcp_dsl.per_row import PerRow, add_at, array_of, joined
@@ -152,7 +152,11 @@ class _Builder:
         self.columns: list[Floats] = []
         self.far: list[Floats] = []
         self.pairs: list[Floats] = []
-        self.hard = {Columns: (WORST, self.columns), FarthestPair: (FARTHEST, self.far), PairSum: (PAIRS, self.pairs)}
+        self.hard = {
+            MinMaxTable: (WORST, self.columns),
+            FarthestPair: (FARTHEST, self.far),
+            PairSum: (PAIRS, self.pairs),
+        }
 
     def operation(self, root: ir.Node) -> int:
         """The operation of a node; without recursion, as an expression may be deep."""
@@ -251,14 +255,14 @@ class _Builder:
 
     def _atom(self, leaf: ir.Leaf) -> int:
         found = self.entries[id(leaf)]
-        if isinstance(found, Wholes):
+        if isinstance(found, CompletedCategories):
             return self._wholes(found)
         kind, tables = self.hard[type(found)]
         tables.append(found.table())
         ends = leaf.atom.interval
         return self._op(kind, len(tables) - 1, number=ends.hi, slack=ends.lo)
 
-    def _wholes(self, found: Wholes) -> int:
+    def _wholes(self, found: CompletedCategories) -> int:
         """Each whole is a table of how many of its labels are in: its weight if all are, else 0."""
         parts = []
         if found.numbers.any():

@@ -36,5 +36,5 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def udcp(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """Run `udcp ARGUMENTS...`, without lines of progress: on a busy machine any command may take seconds."""
-    monkeypatch.setattr(progress, "_EVERY", 3600.0)
+    monkeypatch.setattr(progress, "_LINE_SECONDS", 3600.0)
     return lambda *arguments: CliRunner().invoke(main, list(arguments))

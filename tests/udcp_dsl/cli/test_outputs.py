@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 import udcp_dsl
 from udcp_dsl import InputError, SetPredictor
 from udcp_dsl.cli.ending import json_option
-from udcp_dsl.cli.row_options import heeding_warnings
+from udcp_dsl.cli.row_options import collect_warnings
 from udcp_dsl.diagnostics import warn
 
 Udcp = Callable[..., Result]
@@ -136,7 +136,7 @@ def test_warnings_are_told_when_they_are_raised_and_once(arguments: list[str]) -
     @click.command()
     @json_option
     def command() -> None:
-        with heeding_warnings() as messages:
+        with collect_warnings() as messages:
             for _ in range(2):
                 warn("logits=True is doubtful")
             click.echo("the work goes on", err=True)

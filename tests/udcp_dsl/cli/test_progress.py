@@ -39,7 +39,7 @@ def waiting(work: Callable[[], None]) -> None:
 
 
 def counting(work: Callable[[], None]) -> None:
-    with progress.counted(5, "at work") as advance:
+    with progress.step_counter(5, "at work") as advance:
         work()
         advance()
 
@@ -53,8 +53,8 @@ def on(
 ) -> Iterator[None]:
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stderr", stream)
-        patch.setattr(progress, "_PATIENCE", patience)
-        patch.setattr(progress, "_EVERY", every)
+        patch.setattr(progress, "_DELAY_SECONDS", patience)
+        patch.setattr(progress, "_LINE_SECONDS", every)
         yield
 
 
@@ -90,7 +90,7 @@ def test_without_a_terminal_there_are_lines(way: Callable[..., None], monkeypatc
 
 
 def test_they_come_at_least_every_ten_seconds() -> None:
-    assert progress._EVERY < 10
+    assert progress._LINE_SECONDS < 10
 
 
 @pytest.mark.parametrize("way", WAYS)

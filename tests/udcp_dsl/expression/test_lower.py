@@ -46,7 +46,7 @@ def test_no_value_is_missing_from_a_grid(spec: GeneratedSpec) -> None:
             continue
         for value in np.atleast_1d(values[id(node)]):
             near = 1e-9 * max(1.0, abs(value))
-            around = grid.around(value - near)
+            around = grid.neighbours_of(value - near)
             assert around is None or around[1] <= value + near
 
 
@@ -146,7 +146,7 @@ def test_with_many_labels_no_model_is_made_to_say_that_there_is_one(monkeypatch:
     def made(self: Lowering, *given: object) -> None:
         raise AssertionError("lowered")
 
-    for method in ("touches", "done"):  # what a count is lowered with, and what makes the model
+    for method in ("any_of", "done"):  # what a count is lowered with, and what makes the model
         monkeypatch.setattr(Lowering, method, made)
     nodes = ", ".join(f"n{i} {{ {20 * i}..{20 * i + 19} }}" for i in range(60))
     text = f"labels 0..1199  hierarchy h {{ {nodes} }}  loss l = diameter(h) * any({{ 0..9 }}) + count(h.level(1))"
@@ -191,13 +191,13 @@ def test_a_hierarchy_of_many_labels_needs_no_pairs(atom: str) -> None:
 
 
 def test_push() -> None:
-    assert Push.DOWN.times(-2.0) is Push.UP
-    assert Push.BOTH.times(-1.0) is Push.BOTH
-    assert Push.UP.times(0.0) is Push.NONE
-    assert Push.DOWN.along(True, False) is Push.DOWN
-    assert Push.DOWN.along(False, True) is Push.UP
-    assert Push.DOWN.along(False, False) is Push.BOTH
-    assert Push.NONE.along(False, False) is Push.NONE
+    assert Push.DOWN.through_factor(-2.0) is Push.UP
+    assert Push.BOTH.through_factor(-1.0) is Push.BOTH
+    assert Push.UP.through_factor(0.0) is Push.NONE
+    assert Push.DOWN.through_function(True, False) is Push.DOWN
+    assert Push.DOWN.through_function(False, True) is Push.UP
+    assert Push.DOWN.through_function(False, False) is Push.BOTH
+    assert Push.NONE.through_function(False, False) is Push.NONE
 
 
 def test_grids_of_long_sums_keep_their_step() -> None:
@@ -205,17 +205,17 @@ def test_grids_of_long_sums_keep_their_step() -> None:
     assert grid is not None
     assert grid.points is None
     assert float(grid.step) == 1 / 3000
-    assert grid.around(1.0 - 1e-9) == (2999 / 3000, 1.0)
+    assert grid.neighbours_of(1.0 - 1e-9) == (2999 / 3000, 1.0)
     assert Grid.sums(np.random.default_rng(0).random(60)) is None
 
 
 def test_a_value_on_the_edge_of_the_tolerance_is_nobodys() -> None:
-    assert Grid.of([0.0, 1.0]).around(1.0) is None
+    assert Grid.of([0.0, 1.0]).neighbours_of(1.0) is None
 
 
 def test_a_wrong_sign_is_shown_on_the_smallest_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Lowering.touches
-    monkeypatch.setattr(Lowering, "touches", lambda self, members, push: right(self, members, push) * -1.0)
+    right = Lowering.any_of
+    monkeypatch.setattr(Lowering, "any_of", lambda self, members, push: right(self, members, push) * -1.0)
     loss = udcp.loads("labels 0..14  category C { 3..8 }  loss l = size + 5 * any(C)")
     with pytest.raises(AssertionError, match=r"on \{\} the interpreter gives 0.0 and the linear model gives -5.0"):
         assert_lowers(loss, np.ones((1, 15), dtype=bool))

@@ -32,9 +32,9 @@ def test_costs_by_members(text: str) -> None:
     loss = udcp.loads(f"{SPEC} loss l = {text}")
     masks = drawn([0, 1, 2, 0, 30] * 400)  # more than one block of them
     sets = Sets(masks)
-    assert not sets.listed
+    assert not sets.has_member_list
     assert np.array_equal(sets.members, np.nonzero(masks)[1])
-    assert sets.listed
+    assert sets.has_member_list
     assert np.array_equal(loss.costs_of(sets), loss.batch(masks))
     some = [3, 4, 1999]
     assert loss.costs_of(sets)[some].tolist() == pytest.approx([loss.interpret(masks[i]) for i in some], abs=1e-12)
@@ -43,7 +43,7 @@ def test_costs_by_members(text: str) -> None:
 def test_members_that_are_many_are_left_alone() -> None:
     sets = Sets(drawn([K // 4 + 1] * 3))
     _ = sets.members
-    assert not sets.listed
+    assert not sets.has_member_list
     assert sets.size.tolist() == [K // 4 + 1] * 3
 
 

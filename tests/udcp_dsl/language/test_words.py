@@ -12,7 +12,7 @@ import udcp_dsl as udcp
 from udcp_dsl.diagnostics import Source
 from udcp_dsl.language import ast
 from udcp_dsl.language.parse import parse
-from udcp_dsl.language.unparse import unparse, written
+from udcp_dsl.language.unparse import name_text, unparse
 from udcp_dsl.language.words import CALLED, KEYWORDS, RESERVED, is_bare, is_name
 
 # Word characters of all kinds, and a few of each kind of sign and space.
@@ -88,10 +88,10 @@ def test_the_grammar_agrees(text: str) -> None:
 def test_every_text_is_a_label_once_it_is_written(text: str) -> None:
     if any("\ud800" <= c <= "\udfff" for c in text):
         return
-    (labels,) = declarations(f"labels {{ first, {written(text)}, last }}") or (None,)
+    (labels,) = declarations(f"labels {{ first, {name_text(text)}, last }}") or (None,)
     assert isinstance(labels, ast.Labels)
     assert labels.body == (_name("first"), _name(text), _name("last"))
-    assert unparse(ast.Spec((labels,), span=_NOWHERE)) == f"labels {{ first, {written(text)}, last }}\n"
+    assert unparse(ast.Spec((labels,), span=_NOWHERE)) == f"labels {{ first, {name_text(text)}, last }}\n"
 
 
 @given(st.tuples(WORDS, WORDS))

@@ -91,4 +91,4 @@ def test_names_are_still_known_while_the_labels_are_being_typed() -> None:
     reader.read(text)
     half = reader.read(text.replace("labels { a, b }", "labels { a, b, 3"))
     assert half.declared.labels == ()
-    assert "c" in half.known.things
+    assert "c" in half.last_good_declarations.things

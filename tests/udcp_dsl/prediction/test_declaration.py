@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
-from udcp_dsl.cli.timing import seconds_a_row
+from udcp_dsl.cli.timing import seconds_per_row
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Time, Way
 from udcp_dsl.prediction.oracle import (
     ExternalOracle,
@@ -138,7 +138,7 @@ def test_the_time_is_as_declared(spec: Path, name: str) -> None:
         way = declared(oracle).way(loss)
         if isinstance(way, Refusal):
             continue
-        seconds = seconds_a_row(oracle, loss)
+        seconds = seconds_per_row(oracle, loss)
         assert seconds is not None
         begins = {Time.MICROSECONDS: 0.0, Time.MILLISECONDS: 1e-3, Time.LONGER: 1e-2}[way.time]
         assert begins / 20 <= seconds < way.time.most, (oracle, way, seconds)

@@ -18,7 +18,7 @@ pytest.importorskip("starlette", reason="the extra studio is not installed")
 from starlette.testclient import TestClient
 
 from udcp_dsl.studio.app import application
-from udcp_dsl.studio.place import open_spec
+from udcp_dsl.studio.spec_folder import open_spec
 from udcp_dsl.studio.studio import Studio
 
 try:

@@ -20,8 +20,8 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.studio import serving
 from udcp_dsl.studio.app import application
 from udcp_dsl.studio.guard import MOST_BODY
-from udcp_dsl.studio.place import Place, example, open_spec
 from udcp_dsl.studio.serving import listening, serve
+from udcp_dsl.studio.spec_folder import SpecFolder, example, open_spec
 from udcp_dsl.studio.studio import Studio
 
 TOKEN = "secret-of-this-test"
@@ -187,13 +187,13 @@ def test_nothing_is_written_outside_the_folder(folder: Path, tmp_path_factory: p
     (folder / "linked.loss").symlink_to(elsewhere / "victim.loss")
     for name in ("../x.loss", "linked.loss", str(elsewhere / "victim.loss"), "a/../../x.loss"):
         with pytest.raises(InputError, match="outside the folder"):
-            Place(folder, name).save("after")
+            SpecFolder(folder, name).save("after")
     (folder / "pets.cases").symlink_to(elsewhere / "victim.loss")
     with pytest.raises(InputError, match="outside the folder"):
-        Place(folder, "pets.loss").write_beside(".cases", b"after")
+        SpecFolder(folder, "pets.loss").write_beside(".cases", b"after")
     with pytest.raises(InputError, match="outside the folder"):
-        Place(folder, "pets.loss").read_beside(".cases")
-    carried = Place(folder, "pets.loss", carried={"../x.csv": b""})
+        SpecFolder(folder, "pets.loss").read_beside(".cases")
+    carried = SpecFolder(folder, "pets.loss", carried={"../x.csv": b""})
     with pytest.raises(InputError, match="outside the folder"):
         carried.save("after")
     assert (elsewhere / "victim.loss").read_text() == "before"

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from udcp_dsl.cli import main
 from udcp_dsl.datasets.example_specs import example_specs
 from udcp_dsl.studio import html_page
-from udcp_dsl.studio.place import open_spec
+from udcp_dsl.studio.spec_folder import open_spec
 
 
 @pytest.mark.parametrize(

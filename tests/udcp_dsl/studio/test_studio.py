@@ -12,7 +12,7 @@ import pytest
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.studio.instances import dragged, generated, own
-from udcp_dsl.studio.place import open_spec
+from udcp_dsl.studio.spec_folder import open_spec
 from udcp_dsl.studio.state import State, changed
 from udcp_dsl.studio.studio import Studio
 
@@ -183,12 +183,12 @@ def test_what_is_scored_can_be_stopped_and_begun_again(page: Any, monkeypatch: p
     page.until(lambda v: v["doing"] is None and len(v["overall"]["oracles"]) == 2)
     quick, slow = room.fit, [True]
 
-    def fit(loss: Any, oracle: str, alpha: Any, instances: Any, heed: Any) -> Any:
+    def fit(loss: Any, oracle: str, alpha: Any, instances: Any, on_step: Any) -> Any:
         done = 0
         while slow[0] and oracle == "base":
-            heed(done, 10**6)  # raises when it is stopped
+            on_step(done, 10**6)  # raises when it is stopped
             done += 1
-        return quick(loss, oracle, alpha, instances, heed)
+        return quick(loss, oracle, alpha, instances, on_step)
 
     monkeypatch.setattr(room, "fit", fit)
     page.change(oracles=["price", "lac", "base"])
@@ -226,11 +226,11 @@ def test_an_edit_ends_what_is_no_longer_wanted(page: Any, monkeypatch: pytest.Mo
     page.until(lambda v: v["doing"] is None and len(v["overall"]["oracles"]) == 2)
     quick, asked = room.fit, []
 
-    def fit(loss: Any, oracle: str, alpha: Any, instances: Any, heed: Any) -> Any:
+    def fit(loss: Any, oracle: str, alpha: Any, instances: Any, on_step: Any) -> Any:
         asked.append(alpha)
         while float(alpha) == 0.2:
-            heed(0, 0)
-        return quick(loss, oracle, alpha, instances, heed)
+            on_step(0, 0)
+        return quick(loss, oracle, alpha, instances, on_step)
 
     monkeypatch.setattr(room, "fit", fit)
     page.change(alpha="0.2")

@@ -24,7 +24,7 @@ from udcp_dsl.testing import (
 from udcp_dsl.testing.brute import price_fault
 from udcp_dsl.testing.coverage import CLASSIFIERS
 from udcp_dsl.testing.shrinking import fewest
-from udcp_dsl.testing.subset_lattices import telling_sets
+from udcp_dsl.testing.subset_lattices import varied_sets
 
 if TYPE_CHECKING:
     from tests.conftest import SeenAmong
@@ -83,9 +83,9 @@ def test_right_prices_raise_no_alarm_whatever_ties(data: st.DataObject) -> None:
         assert price_fault(wrong, p, masks, loss.batch(masks)) is not None
 
 
-def test_telling_sets_have_all_sizes_and_categories() -> None:
+def test_varied_sets_have_all_sizes_and_categories() -> None:
     loss = udcp.loads("labels 0..39  categories F { a: {0..9}, b: {10..39} }  loss l = count(F)")
-    masks = telling_sets(loss, np.random.default_rng(0), 200)
+    masks = varied_sets(loss, np.random.default_rng(0), 200)
     assert not masks[0].any()
     assert masks[1].all()
     sizes = set(masks.sum(axis=1).tolist())

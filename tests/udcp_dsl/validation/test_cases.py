@@ -18,7 +18,16 @@ import udcp_dsl as udcp
 from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import Source, SpecError
 from udcp_dsl.validation import validate
-from udcp_dsl.validation.cases import Case, CostCase, RowCase, cases_beside, cases_of, parse_cases, tried, written
+from udcp_dsl.validation.cases import (
+    Case,
+    CostCase,
+    RowCase,
+    case_text,
+    cases_beside,
+    cases_of,
+    check_case,
+    parse_cases,
+)
 
 SPEC = """
 labels { cat, dog, wolf, "big bear" }
@@ -47,9 +56,9 @@ def test_cases_are_read_tried_and_written_as_they_were() -> None:
     cases = parse_cases(Source("pets.cases", CASES))
     assert [c.name for c in cases] == ["wild is dear", "line 4", "mild", "sure of it", "not the wolf"]
     assert (cases[1].loss, cases[2].params) == ("plain", {"w": 0.0})
-    assert [tried(LOSS, c).holds for c in cases_of(LOSS, cases)] == [True] * 4
+    assert [check_case(LOSS, c).holds for c in cases_of(LOSS, cases)] == [True] * 4
     assert [c.name for c in cases_of(udcp.loads(SPEC, loss="plain"), cases)] == ["line 4"]
-    assert parse_cases(Source("again", "\n".join(map(written, cases)))) == cases
+    assert parse_cases(Source("again", "\n".join(map(case_text, cases)))) == cases
 
 
 @pytest.mark.parametrize(
@@ -71,7 +80,7 @@ def test_cases_are_read_tried_and_written_as_they_were() -> None:
     ],
 )
 def test_a_case_that_fails_says_why(text: str, why: str) -> None:
-    verdict = tried(LOSS, case(f"case: {text}"))
+    verdict = check_case(LOSS, case(f"case: {text}"))
     assert verdict.holds is False
     assert verdict.counter_example is not None
     assert why in verdict.counter_example.text
@@ -79,16 +88,16 @@ def test_a_case_that_fails_says_why(text: str, why: str) -> None:
 
 def test_costs_are_compared_as_the_language_does() -> None:
     loss = udcp.loads("labels { a, b, c }  loss l = 0.1 * size")
-    assert tried(loss, case("case: cost { a, b, c } == 0.3")).holds  # 0.30000000000000004
-    assert not tried(loss, case("case: cost { a, b, c } > 0.3")).holds
-    assert tried(loss, case("case: cost { } <= cost { a }")).holds
+    assert check_case(loss, case("case: cost { a, b, c } == 0.3")).holds  # 0.30000000000000004
+    assert not check_case(loss, case("case: cost { a, b, c } > 0.3")).holds
+    assert check_case(loss, case("case: cost { } <= cost { a }")).holds
 
 
 def test_a_case_holds_under_the_parameters_it_was_made_with() -> None:
     made = case('case "x" with w = 1: cost { wolf } == 2')
-    assert tried(LOSS, made).holds
-    assert tried(udcp.loads(SPEC, params={"w": 9}), made).holds
-    assert not tried(LOSS, case('case "x" with v = 1: cost { wolf } == 2')).holds
+    assert check_case(LOSS, made).holds
+    assert check_case(udcp.loads(SPEC, params={"w": 9}), made).holds
+    assert not check_case(LOSS, case('case "x" with v = 1: cost { wolf } == 2')).holds
 
 
 @pytest.mark.parametrize(
@@ -134,7 +143,7 @@ claims = st.one_of(
     st.lists(st.builds(Case, names, claims, st.none() | names, st.dictionaries(names, numbers, max_size=2)), max_size=3)
 )
 def test_whatever_is_written_is_read_back(cases: list[Case]) -> None:
-    assert list(parse_cases(Source("t", "\n".join(map(written, cases))))) == cases
+    assert list(parse_cases(Source("t", "\n".join(map(case_text, cases))))) == cases
 
 
 @given(
@@ -213,11 +222,11 @@ def test_with_sets_the_inputs_of_a_row() -> None:
         ('case "both" with k = 3, km = 9, fee = 2: cost { a } == 29', True),
         ('case "not so" with km = 9, fee = 2: cost { a } < 20', False),
     ):
-        assert tried(loss, case(text)).holds is holds
+        assert check_case(loss, case(text)).holds is holds
     for text, says in (
         ('case "which" with km = 9: cost { a } > 1', "give it, such as `with fee = 1`"),
         ('case "outside" with km = 10, fee = 2: cost { a } > 1', "input 'km' is 10, outside [0, 9]"),
     ):
-        verdict = tried(loss, case(text))
+        verdict = check_case(loss, case(text))
         assert not verdict.holds
         assert says in str(verdict.counter_example)

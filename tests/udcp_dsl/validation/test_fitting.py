@@ -13,7 +13,7 @@ import udcp_dsl as udcp
 from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import Source
 from udcp_dsl.validation import fit_trials, validate
-from udcp_dsl.validation.cases import parse_cases, tried
+from udcp_dsl.validation.cases import check_case, parse_cases
 from udcp_dsl.validation.fitting.affine import not_affine
 from udcp_dsl.validation.fitting.suggestions import candidate_sets
 
@@ -235,8 +235,8 @@ def test_inputs_are_given_by_the_case() -> None:
     assert fit.ok
     assert w.solutions == pytest.approx((0.2, 1.0))
     assert fit.loss({"c"}, inputs={"km": 5}) > 2 > fit.loss({"c"}, inputs={"km": 1})
-    assert tried(fit.loss, far).holds
-    assert not tried(loss.with_params(w=0.1), far).holds
+    assert check_case(fit.loss, far).holds
+    assert not check_case(loss.with_params(w=0.1), far).holds
     more = "param v = 1 in [0, 5]  loss m = l + v * any({b})"
     asked = udcp.fit_params(udcp.loads(f"{text}  {more}"), parse_cases(Source("", "case with km = 5: cost { c } > 2")))
     assert asked.suggestion is not None
@@ -251,7 +251,7 @@ def test_inputs_are_given_by_the_case() -> None:
         with pytest.raises(udcp.InputError, match="case 'x'") as error:
             udcp.fit_params(loss, bad)
         assert message in str(error.value)
-        assert not tried(loss, bad[0]).holds
+        assert not check_case(loss, bad[0]).holds
     per_row = udcp.loads(
         "labels {a, b}  costs fee per row in [0, 9]  param w = 1 in [0, 5]  loss l = w * size + sum(fee)"
     )

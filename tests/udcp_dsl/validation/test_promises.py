@@ -31,7 +31,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def leave_out(*names: str) -> None:
         for name in names:
-            monkeypatch.setattr(stage._Tried, name, lambda self, rng: (1.0, 0.5))
+            monkeypatch.setattr(stage._PromiseTrials, name, lambda self, rng: (1.0, 0.5))
 
     return leave_out
 
@@ -70,8 +70,8 @@ def test_correct_ones_hold_for_every_seed(seed: int) -> None:
 
 def test_what_is_tried_has_the_law_that_it_is_held_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of trials whose chance is known the mean is within 4.5 standard errors of theirs."""
-    monkeypatch.setattr(stage._Tried, "_cross_learnt", lambda self, rng, m: 1.0)  # of no known chance, and slow
-    tried = stage._Tried(LOSS, udcp.make_oracle("lac", LOSS), Fraction(3, 10))
+    monkeypatch.setattr(stage._PromiseTrials, "_cross_learnt", lambda self, rng, m: 1.0)  # of no known chance, and slow
+    tried = stage._PromiseTrials(LOSS, udcp.make_oracle("lac", LOSS), Fraction(3, 10))
     rng = np.random.default_rng(1)
     bound = float(1 - 2 * Fraction(3, 10))
     known = np.array([trial for trial in (tried.cross(rng) for _ in range(800)) if abs(trial[1] - bound) > 1e-9])

@@ -272,8 +272,8 @@ def test_a_wrong_increment_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_wrong_linear_model_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Lowering.touches
-    monkeypatch.setattr(Lowering, "touches", lambda self, members, push: right(self, members, push) * -1.0)
+    right = Lowering.any_of
+    monkeypatch.setattr(Lowering, "any_of", lambda self, members, push: right(self, members, push) * -1.0)
     example = failed(validate(large("size + 5 * any(C)"), cases=2, oracles=["base"]))
     assert example["meaning: the linear model agrees with the loss"].sets == ((),)
 

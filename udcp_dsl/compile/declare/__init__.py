@@ -15,13 +15,13 @@ import numpy as np
 from udcp_dsl.compile.declare.actions import build_actions
 from udcp_dsl.compile.declare.categories import build_categories, build_category
 from udcp_dsl.compile.declare.costs import build_costs
-from udcp_dsl.compile.declare.declared import Declared, Fault, Thing
+from udcp_dsl.compile.declare.declaration_cache import DeclarationCache
+from udcp_dsl.compile.declare.declared import CompiledDeclaration, DeclarationFailed, Declared
 from udcp_dsl.compile.declare.distances import build_distance
 from udcp_dsl.compile.declare.hierarchies import build_hierarchy
 from udcp_dsl.compile.declare.inputs import build_input, declared_input
-from udcp_dsl.compile.declare.kept import Kept
 from udcp_dsl.compile.declare.labels import declare_labels
-from udcp_dsl.compile.declare.matching import whole
+from udcp_dsl.compile.declare.matching import refuse_column_clauses
 from udcp_dsl.compile.declare.params import build_param
 from udcp_dsl.compile.sources import FileFault, Files
 from udcp_dsl.diagnostics import Related
@@ -29,7 +29,7 @@ from udcp_dsl.expression.domain import Costs
 from udcp_dsl.language import ast
 from udcp_dsl.per_row import PerRow, as_number
 
-__all__ = ["Declared", "Kept", "declare", "declared_input", "with_inputs", "with_params"]
+__all__ = ["DeclarationCache", "Declared", "declare", "declared_input", "with_inputs", "with_params"]
 
 # Most labels times declarations of one spec (some seconds); those read from a file count _READ times.
 _MOST_ENTRIES, _READ = 32_000_000, 16
@@ -45,11 +45,11 @@ def declare(
     files: Files,
     labels: Sequence[str] | None,
     params: Mapping[str, float],
-    kept: Kept | None = None,
+    cache: DeclarationCache | None = None,
 ) -> Declared:
     """Build everything that the spec declares; errors are in `Declared.diagnostics`.
 
-    With `kept`, a declaration is not built again if nothing has changed that it depends on.
+    With `cache`, a declaration is not built again if nothing has changed that it depends on.
     """
     d = Declared(files, broken=set(spec.unread))
     data = _names(d, spec)
@@ -68,21 +68,21 @@ def declare(
             break
         try:
             if not d.labels and not isinstance(x, ast.Param | ast.Input):
-                raise Fault  # there is one diagnostic already: the labels
+                raise DeclarationFailed  # there is one diagnostic already: the labels
             if isinstance(body := getattr(x, "body", None), ast.File):
-                whole(body)
-            if kept is None or isinstance(x, ast.Param | ast.Input):
+                refuse_column_clauses(body)
+            if cache is None or isinstance(x, ast.Param | ast.Input):
                 d.things[x.name.text] = _build(d, x, params)
             else:
-                d.things[x.name.text] = kept.recall(d, x, lambda x=x: _build(d, x, params))  # type: ignore[misc]
-        except Fault:
+                d.things[x.name.text] = cache.get_or_build(d, x, lambda x=x: _build(d, x, params))  # type: ignore[misc]
+        except DeclarationFailed:
             d.broken.add(x.name.text)
         except FileFault as fault:
             span, fixes = (body.span, fault.fixes(body)) if isinstance(body, ast.File) else (x.span, ())
             d.error(fault.code, span, fault.message, fault.help, fixes=fixes)
             d.broken.add(x.name.text)
-    if kept is not None:
-        kept.forget_the_rest()
+    if cache is not None:
+        cache.drop_unused()
     return d
 
 
@@ -93,7 +93,7 @@ def with_params(d: Declared, spec: ast.Spec, params: Mapping[str, float]) -> Dec
         if isinstance(x, ast.Param):
             try:
                 again.things[x.name.text] = build_param(again, x, params)
-            except Fault:
+            except DeclarationFailed:
                 again.broken.add(x.name.text)
     return again
 
@@ -136,7 +136,7 @@ def _names(d: Declared, spec: ast.Spec) -> list[Data]:
     return data
 
 
-def _build(d: Declared, x: Data, params: Mapping[str, float]) -> Thing:
+def _build(d: Declared, x: Data, params: Mapping[str, float]) -> CompiledDeclaration:
     match x:
         case ast.Param():
             return build_param(d, x, params)

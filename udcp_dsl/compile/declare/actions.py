@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from udcp_dsl.compile.declare.declared import Declared
-from udcp_dsl.compile.declare.matching import complete, ending, key_column, only, rows_of
+from udcp_dsl.compile.declare.matching import ending, key_column, require_all_keys, require_ending, rows_of
 from udcp_dsl.compile.sources import FileFault, finite, read_json
 from udcp_dsl.expression.domain import Actions
 from udcp_dsl.language import ast
@@ -20,13 +20,13 @@ def build_actions(d: Declared, x: ast.Actions) -> Actions:
         actions = tuple(table.header[i] for i in columns)
         values = [[table.number(row, i) for i in columns] for row in rows]
     else:
-        only(file, "actions", "csv", "json")
+        require_ending(file, "actions", "csv", "json")
         value = read_json(file.path, d.files.read(file.path))
         if not isinstance(value, dict) or not all(isinstance(row, dict) for row in value.values()):
             raise FileFault(
                 "E303", f"{file.path} is not an object of objects", 'write {"label": {"action": 1.5, ...}, ...}'
             )
-        complete(d, file, value, d.labels, "label")
+        require_all_keys(d, file, value, d.labels, "label")
         actions = tuple(value[d.labels[0]])
         for label in d.labels:
             if set(value[label]) != set(actions):

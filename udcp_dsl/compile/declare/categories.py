@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from udcp_dsl.compile.declare.declared import Declared, Fault
+from udcp_dsl.compile.declare.declared import DeclarationFailed, Declared
 from udcp_dsl.compile.declare.labels import LISTED_FIRST, positions
-from udcp_dsl.compile.declare.matching import column, ending, known_positions, label_array, only, rows_of
+from udcp_dsl.compile.declare.matching import column, ending, known_positions, label_array, require_ending, rows_of
 from udcp_dsl.compile.sources import FileFault, read_json
 from udcp_dsl.diagnostics import Related
 from udcp_dsl.expression.domain import Category, Family, Ints
@@ -17,7 +17,7 @@ def build_category(d: Declared, x: ast.Category) -> Category:
     members = _category_from(d, x.body) if isinstance(x.body, ast.File) else positions(d, x.body)
     if not len(members):
         d.error("E222", x.span, f"category {x.name.text!r} has no member", "list at least one label")
-        raise Fault
+        raise DeclarationFailed
     return Category(x.name.text, members, d.K)
 
 
@@ -32,7 +32,7 @@ def _category_from(d: Declared, file: ast.File) -> Ints:
                 way_out = "a category's column says 1 for its members and 0 for the others"
                 raise FileFault("E305", f"{where}: {cell!r} is not 0 or 1", way_out)
         return np.array([y for y, row in enumerate(rows) if table.rows[row][at] == "1"], dtype=np.int64)
-    only(file, "a category", "csv", "json")
+    require_ending(file, "a category", "csv", "json")
     return known_positions(d, file, label_array(read_json(file.path, d.files.read(file.path)), file.path))
 
 
@@ -51,15 +51,15 @@ def build_categories(d: Declared, x: ast.Categories) -> Family:
             seen.setdefault(member.name.text, member.name)
             try:
                 parts.append((member.name.text, positions(d, member.items)))
-            except Fault:
+            except DeclarationFailed:
                 good = False
         if not good:
-            raise Fault
+            raise DeclarationFailed
     else:
         parts = _categories_from(d, x.body)
     if not parts:
         d.error("E222", x.span, f"the family {name!r} has no category", "give it at least one")
-        raise Fault
+        raise DeclarationFailed
     return Family.of(name, parts, d.K)
 
 
@@ -72,7 +72,7 @@ def _categories_from(d: Declared, file: ast.File) -> list[tuple[str, Ints]]:
             if table.rows[row][at]:
                 found.setdefault(table.rows[row][at], []).append(y)
         return [(name, np.array(members, dtype=np.int64)) for name, members in found.items()]
-    only(file, "categories", "csv", "json")
+    require_ending(file, "categories", "csv", "json")
     value = read_json(file.path, d.files.read(file.path))
     if not isinstance(value, dict):
         raise FileFault("E303", f"{file.path} is not an object", 'write {"category": ["label", ...], ...}')

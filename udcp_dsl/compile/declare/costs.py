@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from udcp_dsl.compile.declare.declared import Declared, Fault
+from udcp_dsl.compile.declare.declared import DeclarationFailed, Declared
 from udcp_dsl.compile.declare.families import family_of
 from udcp_dsl.compile.declare.inputs import build_row_costs
 from udcp_dsl.compile.declare.labels import expand, report_twice, report_unknown
-from udcp_dsl.compile.declare.matching import column, complete, ending, listed, only, rows_of
+from udcp_dsl.compile.declare.matching import column, ending, listed, require_all_keys, require_ending, rows_of
 from udcp_dsl.compile.sources import FileFault, finite, read_json, read_npy
 from udcp_dsl.diagnostics import Fix
 from udcp_dsl.expression.domain import Costs, Floats
@@ -29,7 +29,7 @@ def build_costs(d: Declared, x: ast.Costs) -> Costs:
     if x.of is not None:
         found = family_of(d, x.of)
         if found is None:
-            raise Fault
+            raise DeclarationFailed
         family, keys, of = found, found.names, found.name
     what = "label" if family is None else "category"
     several: set[str] = set()
@@ -69,7 +69,7 @@ def build_costs(d: Declared, x: ast.Costs) -> Costs:
         d.error("E220", x.name.span, message, way_out, fixes=[_default_of_zero(x)])
         good = False
     if not good:
-        raise Fault
+        raise DeclarationFailed
     return Costs(x.name.text, values, family)
 
 
@@ -96,9 +96,9 @@ def _costs_from(d: Declared, file: ast.File, keys: Sequence[str], what: str, of_
                 "E307", f"{file.path} has shape {array.shape}, not ({len(keys)},)", f"one number a {what}, in order"
             )
         return array
-    only(file, "costs", "csv", "json", "npy")
+    require_ending(file, "costs", "csv", "json", "npy")
     value = read_json(file.path, d.files.read(file.path))
     if not isinstance(value, dict):
         raise FileFault("E303", f"{file.path} is not an object", 'write {"name": 1.5, ...}')
-    complete(d, file, value, keys, what)
+    require_all_keys(d, file, value, keys, what)
     return np.array([finite(value[key], f"{file.path}: {key!r}") for key in keys])

@@ -15,7 +15,7 @@ from udcp_dsl.language import ast
 # first few suggestions are enough.
 _MOST_COMPARED = 50_000
 
-Thing = Category | Family | Costs | Metric | Hierarchy | Actions | RowInput | float
+CompiledDeclaration = Category | Family | Costs | Metric | Hierarchy | Actions | RowInput | float
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Declared:
     labels: tuple[str, ...] = ()
     index: dict[str, int] = field(default_factory=dict)
     label_column: str | None = None
-    things: dict[str, Thing] = field(default_factory=dict)
+    things: dict[str, CompiledDeclaration] = field(default_factory=dict)
     definitions: dict[str, ast.Let | ast.LossDecl] = field(default_factory=dict)
     limits: dict[str, ast.Limit] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
@@ -50,7 +50,7 @@ class Declared:
         found = Diagnostic(code, span, message, help, fixes=tuple(fixes), related=tuple(related))
         self.diagnostics.append(found)
 
-    def meant(self, name: str, known: Iterable[str]) -> Suggestion:
+    def suggest_name(self, name: str, known: Iterable[str]) -> Suggestion:
         """Suggest the known names nearest to an unknown one; after too many comparisons, do not search `known`."""
         if self._compared > _MOST_COMPARED:
             way_out = "see the first of these errors for names that are known"
@@ -63,5 +63,5 @@ class Declared:
         self.diagnostics.append(Diagnostic(code, span, message, help, "warning"))
 
 
-class Fault(Exception):
+class DeclarationFailed(Exception):
     """Raised to give up one declaration, whose error is already reported; the others go on."""

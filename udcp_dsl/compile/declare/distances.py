@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from udcp_dsl.compile.declare.declared import Declared, Fault
+from udcp_dsl.compile.declare.declared import DeclarationFailed, Declared
 from udcp_dsl.compile.declare.families import family_of
-from udcp_dsl.compile.declare.matching import complete, ending, label_array, listed, only
+from udcp_dsl.compile.declare.matching import ending, label_array, listed, require_all_keys, require_ending
 from udcp_dsl.compile.sources import FileFault, finite, read_json, read_npy
 from udcp_dsl.expression.domain import CategoryMetric, DenseMetric, Floats, Hierarchy, Metric, TreeMetric
 from udcp_dsl.language import ast
@@ -22,7 +22,7 @@ def build_distance(d: Declared, x: ast.Distance) -> Metric:
         return DenseMetric(x.name.text, _checked(x.body.path, d.labels, _matrix(d, x.body, d.labels, "label")))
     family = family_of(d, x.of)
     if family is None:
-        raise Fault
+        raise DeclarationFailed
     several = [name for name, many in Counter(family.names).items() if many > 1]
     if several and ending(x.body) != "npy":
         way_out = "rename one of them, or give the distances in order, as .npy"
@@ -36,16 +36,16 @@ def _path(d: Declared, name: str, path: ast.Path) -> TreeMetric:
     if not isinstance(hierarchy, Hierarchy):
         if path.hierarchy.text not in d.broken:
             known = [name for name, thing in d.things.items() if isinstance(thing, Hierarchy)]
-            meant = d.meant(path.hierarchy.text, known)
+            suggestion = d.suggest_name(path.hierarchy.text, known)
             d.error(
                 "E211", path.hierarchy.span, f"there is no hierarchy {path.hierarchy.text!r}",
-                meant.help or "declare one with `hierarchy`", fixes=meant.fixes(path.hierarchy.span),
+                suggestion.help or "declare one with `hierarchy`", fixes=suggestion.fixes(path.hierarchy.span),
             )  # fmt: skip
-        raise Fault
+        raise DeclarationFailed
     edge = 1.0 if path.edge is None else path.edge.value
     if path.edge is not None and edge <= 0:
         d.error("E244", path.edge.span, f"an edge is {edge:g} long", "give it a positive length")
-        raise Fault
+        raise DeclarationFailed
     return TreeMetric(name, hierarchy, edge)
 
 
@@ -81,20 +81,20 @@ def _matrix(d: Declared, file: ast.File, keys: Sequence[str], what: str) -> Floa
     if kind == "csv":
         table = d.files.table(file.path)
         rows = table.keyed(None)[1]
-        complete(d, file, rows, keys, what)
+        require_all_keys(d, file, rows, keys, what)
         missing = [key for key in keys if key not in table.positions]
         if missing:
             raise FileFault("E240", f"{file.path} has no column for {listed(missing, what)}", each)
         columns = [table.positions[key] for key in keys]
         return np.array([[table.number(rows[key], at) for at in columns] for key in keys])
-    only(file, "a distance", "csv", "json", "npy")
+    require_ending(file, "a distance", "csv", "json", "npy")
     value = read_json(file.path, d.files.read(file.path))
     if not isinstance(value, dict) or set(value) != {"labels", "matrix"}:
         raise FileFault(
             "E303", f"{file.path} is not an object of labels and matrix", 'write {"labels": [...], "matrix": [[...]]}'
         )
     names, rows_given = label_array(value["labels"], f"{file.path}: labels"), value["matrix"]
-    complete(d, file, names, keys, what)
+    require_all_keys(d, file, names, keys, what)
     if (
         not isinstance(rows_given, list)
         or any(not isinstance(row, list) or len(row) != len(names) for row in rows_given)

@@ -9,7 +9,7 @@ from udcp_dsl.compile.declare.declared import Declared
 from udcp_dsl.diagnostics import Fix
 from udcp_dsl.expression.domain import Family, Hierarchy
 from udcp_dsl.language import ast
-from udcp_dsl.language.unparse import written
+from udcp_dsl.language.unparse import name_text
 
 
 def family_of(d: Declared, ref: ast.Ref) -> Family | None:
@@ -28,10 +28,10 @@ def family_of(d: Declared, ref: ast.Ref) -> Family | None:
         return None
     known = (name for name, t in d.things.items() if isinstance(t, Family | Hierarchy))
     if thing is None and ref.head.text not in d.definitions:
-        meant, kind = d.meant(ref.head.text, known), Hierarchy if ref.parts else Family
-        way_out = meant.help or "declare one with `categories`, or use a level of a hierarchy"
-        fixes = meant.fixes(ref.head.span, only=lambda name: isinstance(d.things[name], kind))
-        levels = [f"{n}.{written(ref.head.text)}" for n, t in _hierarchies(d) if ref.head.text in t.levels]
+        suggestion, kind = d.suggest_name(ref.head.text, known), Hierarchy if ref.parts else Family
+        way_out = suggestion.help or "declare one with `categories`, or use a level of a hierarchy"
+        fixes = suggestion.fixes(ref.head.span, only=lambda name: isinstance(d.things[name], kind))
+        levels = [f"{n}.{name_text(ref.head.text)}" for n, t in _hierarchies(d) if ref.head.text in t.levels]
         if levels and not ref.parts:
             way_out = f"write {' or '.join(levels)}"
             fixes = tuple(Fix.write(ref.head.span, level) for level in levels)
@@ -49,7 +49,7 @@ def is_node(part: ast.Name | ast.Indexed) -> bool:
 
 
 def _level_example(h: Hierarchy) -> str:
-    return f"{h.name}.{written(h.levels[0])}" if h.levels else f"{h.name}.level(1)"
+    return f"{h.name}.{name_text(h.levels[0])}" if h.levels else f"{h.name}.level(1)"
 
 
 def _hierarchies(d: Declared) -> list[tuple[str, Hierarchy]]:
@@ -58,8 +58,8 @@ def _hierarchies(d: Declared) -> list[tuple[str, Hierarchy]]:
 
 def categories_named(d: Declared, name: str) -> list[str]:
     """References to the categories of families and the nodes of hierarchies that have this name."""
-    families = [f"{n}.{written(name)}" for n, t in d.things.items() if isinstance(t, Family) and name in t.names]
-    return families + [f"{n}.node({written(name)})" for n, t in _hierarchies(d) if name in t.names[1:]]
+    families = [f"{n}.{name_text(name)}" for n, t in d.things.items() if isinstance(t, Family) and name in t.names]
+    return families + [f"{n}.node({name_text(name)})" for n, t in _hierarchies(d) if name in t.names[1:]]
 
 
 def level_of(
@@ -81,10 +81,10 @@ def level_of(
     if isinstance(part, ast.Name) and part.text in h.levels:
         return h.levels.index(part.text) + 1
     text = part.text if isinstance(part, ast.Name) else part.span.text
-    meant = d.meant(text, h.levels)
+    suggestion = d.suggest_name(text, h.levels)
     way_out, fixes = (
-        meant.help or f"its levels have no names: write {_level_example(h)}",
-        meant.fixes(part.span, written),
+        suggestion.help or f"its levels have no names: write {_level_example(h)}",
+        suggestion.fixes(part.span, name_text),
     )
     if isinstance(part, ast.Name) and text in h.names:
         node = f"node({part.span.text})"
@@ -92,7 +92,7 @@ def level_of(
         fixes = (Fix.write(part.span, node),) if wanted == "node" else ()
         if wanted == "family":
             depth = int(h.depth[h.names.index(text)])
-            level = written(h.levels[depth - 1]) if 0 < depth <= len(h.levels) else f"level({depth})"
+            level = name_text(h.levels[depth - 1]) if 0 < depth <= len(h.levels) else f"level({depth})"
             way_out = f"{text!r} is a node, and a family is a whole level: write {h.name}.{level}"
             fixes = (Fix.write(part.span, level),)
     d.error("E213", part.span, f"{h.name!r} has no level {text!r}", way_out, fixes=fixes)

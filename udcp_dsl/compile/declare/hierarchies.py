@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from udcp_dsl.compile.declare.declared import Declared, Fault
+from udcp_dsl.compile.declare.declared import DeclarationFailed, Declared
 from udcp_dsl.compile.declare.labels import LISTED_FIRST, expand, report_unknown
-from udcp_dsl.compile.declare.matching import complete, ending, listed, only, rows_of
+from udcp_dsl.compile.declare.matching import ending, listed, require_all_keys, require_ending, rows_of
 from udcp_dsl.compile.sources import FileFault, read_json, shown
 from udcp_dsl.diagnostics import Related
 from udcp_dsl.expression.domain import Hierarchy
@@ -17,9 +17,9 @@ def build_hierarchy(d: Declared, x: ast.Hierarchy) -> Hierarchy:
         if ending(x.body) == "csv":
             levels, paths = _paths_from_csv(d, x.body)
             return Hierarchy.build(x.name.text, levels, paths, d.labels)
-        only(x.body, "a hierarchy", "csv", "json")
+        require_ending(x.body, "a hierarchy", "csv", "json")
         found = _paths_from_json(x.body, read_json(x.body.path, d.files.read(x.body.path)))
-        complete(d, x.body, found, d.labels, "label")
+        require_all_keys(d, x.body, found, d.labels, "label")
     else:
         found = _paths_in_place(d, x)
     missing = [label for label in d.labels if label not in found]
@@ -30,7 +30,7 @@ def build_hierarchy(d: Declared, x: ast.Hierarchy) -> Hierarchy:
             f"hierarchy {x.name.text!r} misses {listed(missing, 'label')}",
             "put every label in it",
         )
-        raise Fault
+        raise DeclarationFailed
     return Hierarchy.build(x.name.text, levels, [found[label] for label in d.labels], d.labels)
 
 
@@ -69,7 +69,7 @@ def _paths_in_place(d: Declared, x: ast.Hierarchy) -> dict[str, tuple[str, ...]]
             listed_at.setdefault(name, part)
     report_unknown(d, unknown, d.labels, listed_at.values(), "label")
     if unknown or not good:
-        raise Fault
+        raise DeclarationFailed
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from udcp_dsl.compile.declare.declared import Declared, Fault
+from udcp_dsl.compile.declare.declared import DeclarationFailed, Declared
 from udcp_dsl.compile.declare.families import family_of
 from udcp_dsl.diagnostics import Span
 from udcp_dsl.expression.rows.declared import RowCosts, RowInput
@@ -18,7 +18,7 @@ def build_input(d: Declared, x: ast.Input) -> RowInput:
 def build_row_costs(d: Declared, x: ast.Costs, body: ast.PerRow) -> RowCosts:
     family = None if x.of is None else family_of(d, x.of)
     if x.of is not None and family is None:
-        raise Fault
+        raise DeclarationFailed
     low, high = _range(d, body.low, body.high)
     _refuse_label(d, x.name)
     return RowCosts.of_range(x.name.text, d.K if family is None else len(family), family, low, high)
@@ -39,7 +39,7 @@ def _range(d: Declared, low: ast.Signed, high: ast.Signed) -> tuple[float, float
         span: Span = low.span.to(high.span)
         message = f"the range [{low.value:g}, {high.value:g}] is empty"
         d.error("E251", span, message, "write the smaller end first")
-        raise Fault
+        raise DeclarationFailed
     return low.value, high.value
 
 
@@ -48,4 +48,4 @@ def _refuse_label(d: Declared, name: ast.Name) -> None:
     if name.text in d.index:
         message = f"{name.text!r} is a label: an input of this name would share its column in tables"
         d.error("E252", name.span, message, f"choose another name, such as {name.text}_input")
-        raise Fault
+        raise DeclarationFailed

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from udcp_dsl.compile.declare.declared import Declared, Fault
-from udcp_dsl.compile.declare.matching import ending, label_array, only, whole
+from udcp_dsl.compile.declare.declared import DeclarationFailed, Declared
+from udcp_dsl.compile.declare.matching import ending, label_array, refuse_column_clauses, require_ending
 from udcp_dsl.compile.sources import FileFault, read_json
 from udcp_dsl.diagnostics import Fix, Related, Span
 from udcp_dsl.expression.domain import Ints
 from udcp_dsl.language import ast
-from udcp_dsl.language.unparse import written
+from udcp_dsl.language.unparse import name_text
 
 LISTED_FIRST = "it is listed here first"
 
@@ -34,7 +34,7 @@ def declare_labels(d: Declared, spec: ast.Spec, given: Sequence[str] | None) -> 
     declaration = declared[0]
     try:
         names = _declared_labels(d, declaration)
-    except Fault:
+    except DeclarationFailed:
         return
     except FileFault as fault:
         fixes = fault.fixes(declaration.body) if isinstance(declaration.body, ast.File) else ()
@@ -65,12 +65,12 @@ def _declared_labels(d: Declared, declaration: ast.Labels) -> list[str]:
 
 
 def _labels_from(d: Declared, file: ast.File) -> list[str]:
-    whole(file)
+    refuse_column_clauses(file)
     if ending(file) == "csv":
         table = d.files.table(file.path)
         d.label_column = file.column.text if file.column else table.header[0]
         return list(table.keyed(d.label_column)[1])
-    only(file, "labels", "csv", "json")
+    require_ending(file, "labels", "csv", "json")
     value = read_json(file.path, d.files.read(file.path))
     names = label_array(value, file.path)
     seen: set[str] = set()
@@ -114,12 +114,12 @@ def report_unknown(
     """Report E210 for each; a fix is a near name that is not among the `items`."""
     listed: set[str] | None = None
     for item, name in unknown:
-        meant = d.meant(name, known)
+        suggestion = d.suggest_name(name, known)
         fixes: tuple[Fix, ...] = ()
-        if isinstance(item, ast.Name) and meant.names:
+        if isinstance(item, ast.Name) and suggestion.names:
             listed = {other.text for other in items if isinstance(other, ast.Name)} if listed is None else listed
-            fixes = meant.fixes(item.span, written, lambda other, listed=listed: other not in listed)  # type: ignore[misc]
-        d.error("E210", item.span, f"unknown {what} {name!r}", meant.help, fixes=fixes)
+            fixes = suggestion.fixes(item.span, name_text, lambda other, listed=listed: other not in listed)  # type: ignore[misc]
+        d.error("E210", item.span, f"unknown {what} {name!r}", suggestion.help, fixes=fixes)
 
 
 def positions(d: Declared, items: Sequence[ast.Item]) -> Ints:
@@ -140,5 +140,5 @@ def positions(d: Declared, items: Sequence[ast.Item]) -> Ints:
             found[y] = item
     report_unknown(d, unknown, d.labels, items, "label")
     if unknown or not good:
-        raise Fault
+        raise DeclarationFailed
     return np.array(sorted(found), dtype=np.int64)

@@ -21,7 +21,9 @@ def rows_of(
     rows = table.keyed(by)[1]
     wanted = d.labels if keys is None else keys
     matched = "by `by COLUMN`, else by the column of the labels, else by the first"
-    complete(d, file, rows, wanted, what, matched if keys is None else "by `by COLUMN`, else by the first column")
+    require_all_keys(
+        d, file, rows, wanted, what, matched if keys is None else "by `by COLUMN`, else by the first column"
+    )
     return table, [rows[key] for key in wanted]
 
 
@@ -32,7 +34,7 @@ def key_column(d: Declared, file: ast.File, table: Table) -> str | None:
     return d.label_column if d.label_column in table.positions else None
 
 
-def complete(
+def require_all_keys(
     d: Declared, file: ast.File, found: Iterable[str], wanted: Sequence[str], what: str, matched: str = ""
 ) -> None:
     """Every wanted key must be there; others cause a warning. `matched`, for the message, is how rows are matched."""
@@ -64,7 +66,7 @@ def known_positions(d: Declared, file: ast.File, names: Sequence[str]) -> Ints:
     seen: set[str] = set()
     for name in names:
         if name not in d.index:
-            raise FileFault("E210", f"{file.path}: unknown label {name!r}", d.meant(name, d.labels).help)
+            raise FileFault("E210", f"{file.path}: unknown label {name!r}", d.suggest_name(name, d.labels).help)
         if name in seen:
             raise FileFault("E306", f"{file.path}: label {name!r} is listed twice", "list it once")
         seen.add(name)
@@ -85,13 +87,13 @@ def ending(file: ast.File) -> str:
     return file.path.rpartition(".")[2].lower()
 
 
-def only(file: ast.File, what: str, *endings: str) -> None:
+def require_ending(file: ast.File, what: str, *endings: str) -> None:
     if ending(file) not in endings:
         listed = ", ".join(f".{e}" for e in endings)
         raise FileFault("E307", f"{what} cannot be read from {file.path!r}", f"known endings: {listed}")
 
 
-def whole(file: ast.File) -> None:
+def refuse_column_clauses(file: ast.File) -> None:
     """Refuse clauses for columns, if the file is not CSV."""
     if ending(file) in ("json", "npy") and (file.column or file.by or file.levels):
         word = "column" if file.column else "by" if file.by else "levels"

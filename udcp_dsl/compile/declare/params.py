@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from udcp_dsl.compile.declare.declared import Declared, Fault
+from udcp_dsl.compile.declare.declared import DeclarationFailed, Declared
 from udcp_dsl.diagnostics import Related
 from udcp_dsl.language import ast
 
@@ -19,11 +19,11 @@ def build_param(d: Declared, x: ast.Param, params: Mapping[str, float]) -> float
         d.error(
             "E251", x.low.span.to(x.high.span), f"the range [{low:g}, {high:g}] is empty", "write the smaller end first"
         )
-        raise Fault
+        raise DeclarationFailed
     for number, span in ((written, x.value.span), (value, x.name.span)):
         if not low <= number <= high:
             message = f"parameter {name} = {number:g} is outside [{low:g}, {high:g}]"
             ends = [] if x.low is None or x.high is None else [Related(x.low.span.to(x.high.span), "its range")]
             d.error("E250", span, message, "choose a value in the range, or widen it", related=ends)
-            raise Fault
+            raise DeclarationFailed
     return float(value)

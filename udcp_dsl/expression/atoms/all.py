@@ -8,7 +8,7 @@ import numpy as np
 
 from udcp_dsl.expression.atoms.atom import CategoryAtom, Held, Increment, LinearIncrement, Sets
 from udcp_dsl.expression.domain import Category, Floats, Ints
-from udcp_dsl.expression.entries import Wholes
+from udcp_dsl.expression.entries import CompletedCategories
 from udcp_dsl.expression.forms import Additive
 from udcp_dsl.expression.growth import Completes
 from udcp_dsl.expression.linear import Affine, Lowering, Push
@@ -49,8 +49,8 @@ class All(CategoryAtom):
     def probes(self) -> Sequence[int]:
         return [int(y) for y in self.category.members[:6]]
 
-    def entries(self) -> Wholes:
-        return Wholes(np.zeros(self.K), [self.category.members], np.ones(1))
+    def entries(self) -> CompletedCategories:
+        return CompletedCategories(np.zeros(self.K), [self.category.members], np.ones(1))
 
     def lower(self, model: Lowering, push: Push) -> Affine:
         return model.all_of([model.label(y) for y in self.category.members], push)

@@ -44,7 +44,7 @@ class Any(CategoryAtom):
         return Additive.of_categories([Weighted(1.0, self.category.members, self.category.name)], self.K)
 
     def lower(self, model: Lowering, push: Push) -> Affine:
-        return model.touches(self.category.members, push)
+        return model.any_of(self.category.members, push)
 
 
 class AnyIncrement(Increment):

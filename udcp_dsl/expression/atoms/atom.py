@@ -45,7 +45,7 @@ class Sets:
 
     @cached_property
     def size(self) -> Floats:
-        if self.listed:
+        if self.has_member_list:
             return np.diff(self.offsets).astype(np.float64)
         size: Floats = np.count_nonzero(self.mask, axis=1).astype(np.float64)
         return size
@@ -69,14 +69,14 @@ class Sets:
         return np.asarray(np.subtract(self._places, starts, dtype=np.int32, casting="unsafe"))
 
     @property
-    def listed(self) -> bool:
+    def has_member_list(self) -> bool:
         """Whether `members` has been computed already and is short: atoms then read it instead of the mask."""
         return "members" in vars(self) and self._few * len(self.members) <= self.mask.size
 
-    def some(self, start: int, stop: int) -> Sets:
-        """The sets from `start` to `stop`, with their members if `listed`."""
+    def block(self, start: int, stop: int) -> Sets:
+        """The sets from `start` to `stop`, with their members if `has_member_list`."""
         part = Sets(self.mask[start:stop], self._few)
-        if self.listed:
+        if self.has_member_list:
             offsets = self.offsets[start : stop + 1]
             part.offsets, part.members = offsets - offsets[0], self.members[offsets[0] : offsets[-1]]
         return part

@@ -41,7 +41,7 @@ class Count(Atom):
         return float(sum(w for w, there in zip(self.weights, touched, strict=True) if there))
 
     def _touched(self, sets: Sets) -> Bools:
-        return self._touched_by_members(sets) if sets.listed else self._touched_by_mask(sets)
+        return self._touched_by_members(sets) if sets.has_member_list else self._touched_by_mask(sets)
 
     def batch_by_row(self, sets: Sets, costs: Floats) -> Floats:
         return np.asarray(np.einsum("nc,nc->n", self._touched(sets).astype(np.float64), costs))
@@ -116,7 +116,7 @@ class Count(Atom):
     def lower(self, model: Lowering, push: Push) -> Affine:
         categories = (self.family.category(i).members for i in range(len(self.family)))
         return total(
-            model.touches(members, push.times(w)) * float(w)
+            model.any_of(members, push.through_factor(w)) * float(w)
             for members, w in zip(categories, self.weights, strict=True)
             if w != 0
         )

@@ -15,7 +15,7 @@ from udcp_dsl.expression.atoms.atom import DistanceAtom, Held, Increment, Sets
 from udcp_dsl.expression.atoms.balls import least_ball
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import CategoryMetric, DenseMetric, Floats, Ints, Metric, TreeMetric
-from udcp_dsl.expression.entries import Columns, FarthestPair
+from udcp_dsl.expression.entries import FarthestPair, MinMaxTable
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive
 from udcp_dsl.expression.growth import Farthest
@@ -70,11 +70,11 @@ class Diameter(DistanceAtom):
             return Additive(0.0, np.zeros(self.K), diameters=part)
         return None
 
-    def entries(self) -> Columns | FarthestPair:
+    def entries(self) -> MinMaxTable | FarthestPair:
         """In a hierarchy, every member is within half the diameter of the middle of a longest path."""
         metric, K = self.metric, self.K
         if isinstance(metric, TreeMetric):
-            return Columns(metric.middles * K, lambda: 2.0 * metric.edge * metric.from_middles())
+            return MinMaxTable(metric.middles * K, lambda: 2.0 * metric.edge * metric.from_middles())
         return FarthestPair(K * K, lambda: metric.row(np.arange(K)))
 
     def lower(self, model: Lowering, push: Push) -> Affine:
@@ -86,7 +86,7 @@ class Diameter(DistanceAtom):
             return least_ball(balls, model, self.metric.edge * balls.diameters, push)
         if isinstance(self.metric, CategoryMetric):
             family = self.metric.family
-            x = [model.touches(family.category(g).members, push) for g in range(len(family))]
+            x = [model.any_of(family.category(g).members, push) for g in range(len(family))]
         else:
             assert isinstance(self.metric, DenseMetric)
             x = [model.label(y) for y in range(self.K)]

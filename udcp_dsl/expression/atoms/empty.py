@@ -55,7 +55,7 @@ class Empty(Atom):
         return labels.plus(Additive.of_constant(1.0, self.K))
 
     def lower(self, model: Lowering, push: Push) -> Affine:
-        return Affine(1.0, {}) - model.touches(np.arange(self.K), push.turned)
+        return Affine(1.0, {}) - model.any_of(np.arange(self.K), push.reversed)
 
 
 class EmptyIncrement(Increment):

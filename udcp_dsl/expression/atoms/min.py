@@ -46,4 +46,4 @@ class Min(CostExtreme):
         return None if turned is None else turned.times(-1.0)
 
     def lower(self, model: Lowering, push: Push) -> Affine:
-        return model.largest(-self.costs, push.turned) * -1.0
+        return model.largest(-self.costs, push.reversed) * -1.0

@@ -14,7 +14,7 @@ import numpy as np
 from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import Floats, Hierarchy, Ints
-from udcp_dsl.expression.entries import Wholes
+from udcp_dsl.expression.entries import CompletedCategories
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive, Weighted
 from udcp_dsl.expression.linear import Affine, Lowering, Push, total
@@ -51,7 +51,7 @@ class Nodes(Atom):
         return (self.hierarchy.child_counts[self._branching] - 1).astype(np.float64)
 
     def batch(self, sets: Sets) -> Floats:
-        return sets.size - self.hierarchy.wholes(sets.mask)[:, self._branching] @ self._saved
+        return sets.size - self.hierarchy.complete_nodes(sets.mask)[:, self._branching] @ self._saved
 
     def start(self, held: Held) -> Increment:
         return NodesIncrement(held, self.hierarchy)
@@ -99,9 +99,9 @@ class Nodes(Atom):
         beside = np.setdiff1d(np.arange(self.K), inside)
         return [*inside[:_PROBED].tolist(), *beside[:1].tolist()]
 
-    def entries(self) -> Wholes:
+    def entries(self) -> CompletedCategories:
         members = tuple(self.hierarchy.members(int(v)) for v in self._branching)
-        return Wholes(np.ones(self.K), members, -self._saved)
+        return CompletedCategories(np.ones(self.K), members, -self._saved)
 
     def lower(self, model: Lowering, push: Push) -> Affine:
         """A node is wholly inside if its children are, so rows are as short as the list of its children."""
@@ -109,7 +109,7 @@ class Nodes(Atom):
         whole: dict[int, Affine] = {int(v): model.label(y) for y, v in enumerate(tree.leaf)}
         for v in range(len(tree.names) - 1, -1, -1):
             if v not in whole:
-                whole[v] = model.all_of([whole[child] for child in tree.children[v]], push.turned)
+                whole[v] = model.all_of([whole[child] for child in tree.children[v]], push.reversed)
         saved = total(whole[int(v)] * float(s) for v, s in zip(self._branching, self._saved, strict=True))
         return model.labels(np.ones(self.K)) - saved
 

@@ -15,7 +15,7 @@ from udcp_dsl.expression.atoms.balls import least_ball
 from udcp_dsl.expression.atoms.diameter import farthest
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import DenseMetric, Floats, Ints, TreeMetric
-from udcp_dsl.expression.entries import Columns
+from udcp_dsl.expression.entries import MinMaxTable
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
@@ -47,8 +47,8 @@ class Radius(DistanceAtom):
     def proves(self) -> Mapping[str, str]:
         return {"monotone": "what reaches a larger set reaches the smaller"}
 
-    def entries(self) -> Columns:
-        return Columns(self.K**2, lambda: self.metric.row(np.arange(self.K)))
+    def entries(self) -> MinMaxTable:
+        return MinMaxTable(self.K**2, lambda: self.metric.row(np.arange(self.K)))
 
     def lower(self, model: Lowering, push: Push) -> Affine:
         """In a hierarchy, by the balls that contain the set; else the centre is an action, the distance its loss."""

@@ -48,7 +48,7 @@ class Within(CategoryAtom):
         return outside.plus(Additive.of_constant(1.0, self.K))
 
     def lower(self, model: Lowering, push: Push) -> Affine:
-        return Affine(1.0, {}) - model.touches(self.outside, push.turned)
+        return Affine(1.0, {}) - model.any_of(self.outside, push.reversed)
 
 
 class WithinIncrement(Increment):

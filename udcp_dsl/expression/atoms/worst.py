@@ -12,7 +12,7 @@ import numpy as np
 from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import Actions, Floats, Ints
-from udcp_dsl.expression.entries import Columns
+from udcp_dsl.expression.entries import MinMaxTable
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
@@ -74,8 +74,8 @@ class Worst(Atom):
         best = self.losses.argmin(axis=1)
         return [*np.unique(best, return_index=True)[1][:3].tolist(), int(self.losses.max(axis=1).argmax())]
 
-    def entries(self) -> Columns:
-        return Columns(self.losses.size, lambda: np.ascontiguousarray(self.losses.T))
+    def entries(self) -> MinMaxTable:
+        return MinMaxTable(self.losses.size, lambda: np.ascontiguousarray(self.losses.T))
 
     def lower(self, model: Lowering, push: Push) -> Affine:
         return model.best_of_worst(self.losses, push)

@@ -58,12 +58,12 @@ class RowCosts(Costs):
     def of_range(name: str, many: int, of: Family | None, low: float, high: float) -> RowCosts:
         return RowCosts(name, np.full(many, high), of, low, high)
 
-    def variants(self) -> tuple[Costs, Costs, Costs]:
+    def extreme_costs(self) -> tuple[Costs, Costs, Costs]:
         """Costs at the lower end, at the upper end, and alternating: what is proved for all three holds for any."""
         many = len(self.values)
-        turns = np.where(np.arange(many) % 2 == 0, self.low, self.high)
+        alternating = np.where(np.arange(many) % 2 == 0, self.low, self.high)
         return (
             Costs(self.name, np.full(many, self.low), self.of),
             Costs(self.name, np.full(many, self.high), self.of),
-            Costs(self.name, turns, self.of),
+            Costs(self.name, alternating, self.of),
         )

@@ -56,7 +56,7 @@ class RowInputs(Mapping[str, Floats]):
         """A copy that does not keep the larger arrays alive whose rows these may be."""
         return RowInputs({name: column.copy() for name, column in self.columns.items()}, self.n)
 
-    def same(self, other: RowInputs) -> bool:
+    def equals(self, other: RowInputs) -> bool:
         """Whether the numbers are equal; comparing the first row rules out most that differ."""
         if self.n != other.n or list(self.columns) != list(other.columns):
             return False
@@ -65,13 +65,13 @@ class RowInputs(Mapping[str, Floats]):
             a is b or np.array_equal(a, b) for a, b in pairs
         )
 
-    def nearly_distinct(self) -> int:
+    def estimate_distinct(self) -> int:
         """A fast estimate of the number of distinct rows of inputs: some that differ may count as one."""
         rng = np.random.default_rng(0)
         flat = [column.reshape(self.n, -1) for column in self.columns.values()]
         return len(np.unique(sum(column @ rng.random(column.shape[1]) for column in flat)))
 
-    def distinct(self) -> tuple[np.typing.NDArray[np.int64], np.typing.NDArray[np.int64]]:
+    def group_rows(self) -> tuple[np.typing.NDArray[np.int64], np.typing.NDArray[np.int64]]:
         """The first row of each distinct combination of inputs, and for every row the index of its combination."""
         table = np.concatenate([column.reshape(self.n, -1) for column in self.columns.values()], axis=1)
         _, first, which = np.unique(table, axis=0, return_index=True, return_inverse=True)

@@ -70,11 +70,11 @@ class RowArithmetic(RowNumber):
 
 @dataclass(frozen=True, eq=False)
 class RowLeaf(Node):
-    """An atom of costs that come with each row; `low`, `high` and `turns` are of the three `RowCosts.variants`."""
+    """An atom of costs that come with each row; `low`, `high` and `alternating` are of `RowCosts.extreme_costs`."""
 
     low: Atom
     high: Atom
-    turns: Atom
+    alternating: Atom
     name: str
     _FORMS: ClassVar[frozenset[str]] = frozenset(("sum", "count"))  # whose form always has the same parts
 
@@ -86,7 +86,7 @@ class RowLeaf(Node):
         raise AssertionError("the values of atoms are handed in")
 
     def read(self, sets: Sets, inputs: Given) -> Floats:
-        return self.turns.batch_by_row(sets, inputs[self.name])
+        return self.alternating.batch_by_row(sets, inputs[self.name])
 
     @property
     def interval(self) -> Interval:
@@ -94,19 +94,19 @@ class RowLeaf(Node):
         return Interval(min(ends), max(ends))
 
     def rules(self, *operands: Facts) -> Rules:
-        variants = (self.low, self.high, self.turns)
+        variants = (self.low, self.high, self.alternating)
         proves = {
             name: reason
-            for name, reason in self.turns.proves().items()
+            for name, reason in self.alternating.proves().items()
             if all(name in variant.proves() for variant in variants)
         }
-        lacks = {name: f"for some rows {why}" for name, why in self.turns.lacks().items()}
+        lacks = {name: f"for some rows {why}" for name, why in self.alternating.lacks().items()}
         return rules.atom(self.span, self.text, self.interval, proves, lacks)
 
     def additive(self, *operands: Additive | None) -> Additive | None:
-        if self.turns.name not in self._FORMS:
+        if self.alternating.name not in self._FORMS:
             return None
-        low, high, names = self.low.additive(), self.high.additive(), self.turns.additive()
+        low, high, names = self.low.additive(), self.high.additive(), self.alternating.additive()
         assert low is not None
         assert high is not None
         assert names is not None

@@ -185,7 +185,7 @@ class OracleByRow(Oracle):
     def _together(self, inputs: RowInputs) -> OracleGroups:
         """The rows of a batch by structure, with their oracles, which are cached by the batch's inputs."""
         for known, parts in tuple(self._batch_cache):  # a copy, since other threads may change the list
-            if known.same(inputs):
+            if known.equals(inputs):
                 return parts
         parts = self._by_structure(inputs)
         self._batch_cache[:] = [*self._batch_cache[1 - _MAX_CACHED_BATCHES :], (inputs, parts)]
@@ -193,7 +193,7 @@ class OracleByRow(Oracle):
 
     def _by_structure(self, inputs: RowInputs) -> OracleGroups:
         every = np.arange(inputs.n)
-        if inputs.nearly_distinct() * _MIN_EQUAL_ROWS <= inputs.n:
+        if inputs.estimate_distinct() * _MIN_EQUAL_ROWS <= inputs.n:
             return [(every, None)]
         found: OracleGroups = []
         waiting, tries = [every], _MAX_TRIES + inputs.n // _MIN_STRUCTURE_ROWS
@@ -215,7 +215,7 @@ class OracleByRow(Oracle):
 
     def _one_by_one(self, rows: Indices) -> Iterator[tuple[Rows, Oracle]]:
         """Single-row oracles for these rows; rows with the same inputs share one."""
-        first, which = self.inputs[rows].distinct()
+        first, which = self.inputs[rows].group_rows()
         order, starts = np.argsort(which, kind="stable"), np.searchsorted(np.sort(which), np.arange(len(first) + 1))
         for g, row in enumerate(first.tolist()):
             yield rows[order[starts[g] : starts[g + 1]]], self._oracle_of(int(rows[row]))

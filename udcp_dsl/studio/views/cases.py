@@ -9,24 +9,24 @@ from udcp_dsl.compile.passes import compile_spec
 from udcp_dsl.compile.sources import Files
 from udcp_dsl.diagnostics import InputError, Source, SpecError
 from udcp_dsl.loss import Loss
-from udcp_dsl.studio.place import Place
-from udcp_dsl.validation.cases import ENDING, Case, parse_cases, tried, written
+from udcp_dsl.studio.spec_folder import SpecFolder
+from udcp_dsl.validation.cases import ENDING, Case, case_text, check_case, parse_cases
 
 _MOST = 200  # cases that are tried
 
 
-def cases_data(loss: Loss, place: Place) -> dict[str, Any]:
+def cases_data(loss: Loss, place: SpecFolder) -> dict[str, Any]:
     """One entry per case of NAME.cases. A case about another loss of the spec is tried on that one."""
     name = place.stem + ENDING
     try:
         cases = parse_cases(Source(name, place.read_beside(ENDING) or ""))
     except (InputError, SpecError) as error:
         return {"file": name, "fault": str(error), "more": 0, "cases": []}
-    found = list(_tried(loss, cases[:_MOST]))
+    found = list(_checked_cases(loss, cases[:_MOST]))
     return {"file": name, "fault": None, "more": len(cases) - len(found), "cases": found}
 
 
-def _tried(loss: Loss, cases: tuple[Case, ...]) -> Iterator[dict[str, Any]]:
+def _checked_cases(loss: Loss, cases: tuple[Case, ...]) -> Iterator[dict[str, Any]]:
     losses = {loss.name: loss}
     for case in cases:
         about = case.loss or loss.losses[-1]
@@ -34,11 +34,11 @@ def _tried(loss: Loss, cases: tuple[Case, ...]) -> Iterator[dict[str, Any]]:
         try:
             if about not in losses:
                 losses[about] = _other(loss, about)
-            example = tried(losses[about], case).counter_example
+            example = check_case(losses[about], case).counter_example
             why = None if example is None else example.text
         except (InputError, SpecError) as error:  # the loss it is about is gone
             why = str(error)
-        yield {"name": case.name, "loss": about, "holds": why is None, "why": why, "text": written(case)}
+        yield {"name": case.name, "loss": about, "holds": why is None, "why": why, "text": case_text(case)}
 
 
 def _other(loss: Loss, name: str) -> Loss:

@@ -15,7 +15,7 @@ from udcp_dsl.language.parse import parse
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.declaration import Refusal
 from udcp_dsl.prediction.oracle import declaration_of, oracle_names
-from udcp_dsl.studio.place import Place
+from udcp_dsl.studio.spec_folder import SpecFolder
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Checked:
         return found
 
 
-def check(text: str, place: Place, moved: Mapping[str, tuple[float, float]], loss: str | None) -> Checked:
+def check(text: str, place: SpecFolder, moved: Mapping[str, tuple[float, float]], loss: str | None) -> Checked:
     """Compile a text in its place.
 
     `moved` are the moved sliders: their values, and the values that the spec gave when they were moved. If the spec now

@@ -15,7 +15,7 @@ from udcp_dsl.compile.sources import Files
 from udcp_dsl.compile.type_checker import Checker
 from udcp_dsl.expression.atoms import ATOMS, Atom
 from udcp_dsl.language import ast
-from udcp_dsl.testing.generated.declarations import Declaring
+from udcp_dsl.testing.generated.declarations import DeclarationGenerator
 from udcp_dsl.testing.generated.vocabulary import NOWHERE, named
 
 T = TypeVar("T")
@@ -31,10 +31,10 @@ class Form:
     kinds: tuple[str, ...]
 
 
-class Calling:
+class CallGenerator:
     """Draws calls of atoms over the declarations of a spec."""
 
-    def __init__(self, declaring: Declaring) -> None:
+    def __init__(self, declaring: DeclarationGenerator) -> None:
         self._declaring = declaring
         self._vocabulary = declaring.vocabulary
         spec = ast.Spec(tuple(declaring.declarations), span=NOWHERE)

@@ -15,7 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from udcp_dsl.language import ast
-from udcp_dsl.testing.generated.draws import Drawing
+from udcp_dsl.testing.generated.draws import Draws
 from udcp_dsl.testing.generated.vocabulary import NOWHERE, Vocabulary, indexed, named, reference
 
 Members = Sequence[int]
@@ -43,7 +43,7 @@ _RANGES = ((0.0, 4.0), (-2.0, 3.0), (0.5, 2.0), (-1.0, 1.0), (3.0, 3.0), (0.0, 0
 _COLUMNS = ("cost", "the cost", "column", "0", "größe", "of", "by", "labels", "from")
 
 
-class Declaring(Drawing):
+class DeclarationGenerator(Draws):
     """Draws the declarations of one spec; `vocabulary` holds references to them, `files` what they read."""
 
     def __init__(self, draw: st.DrawFn, max_labels: int, inputs: bool = False) -> None:

@@ -13,7 +13,7 @@ T = TypeVar("T")
 _COIN = st.booleans()
 
 
-class Drawing:
+class Draws:
     """The draws that a spec is made of."""
 
     def __init__(self, draw: st.DrawFn) -> None:

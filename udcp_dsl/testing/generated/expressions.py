@@ -16,8 +16,8 @@ from udcp_dsl.expression.domain import Floats
 from udcp_dsl.expression.facts import TOLERANCE
 from udcp_dsl.language import ast
 from udcp_dsl.language.words import FUNCTION_NAMES
-from udcp_dsl.testing.generated.calls import Calling, Form
-from udcp_dsl.testing.generated.declarations import MAGNITUDES, Declaring
+from udcp_dsl.testing.generated.calls import CallGenerator, Form
+from udcp_dsl.testing.generated.declarations import MAGNITUDES, DeclarationGenerator
 from udcp_dsl.testing.generated.vocabulary import NOWHERE
 
 T = TypeVar("T")
@@ -42,13 +42,13 @@ class Typed:
         return self.table is not None and self.count is None
 
 
-class Expressing:
+class ExpressionGenerator:
     """Draws expressions over the declarations of a spec; `define` adds lets and losses to these."""
 
-    def __init__(self, declaring: Declaring) -> None:
+    def __init__(self, declaring: DeclarationGenerator) -> None:
         self.declaring = declaring
         self.vocabulary = declaring.vocabulary
-        self.calling = Calling(declaring)
+        self.calling = CallGenerator(declaring)
         self.defined: list[Typed] = []
 
     def pick(self, options: Sequence[T]) -> T:
@@ -104,21 +104,21 @@ class Expressing:
             return self._comparison(self.of_count(depth - 1, count), self.of_count(depth - 1, count))
         if how == "not":
             operand = self.indicator(depth - 1, count)
-            return _folded(ast.Not(operand.expr, span=NOWHERE), [operand], lambda x: 1 - x, 1.0, indicator=True)
+            return _fold(ast.Not(operand.expr, span=NOWHERE), [operand], lambda x: 1 - x, 1.0, indicator=True)
         if how == "if":
             return self._choice(*(self.indicator(depth - 1, count) for _ in range(3)))
         parts = [self.indicator(depth - 1, count) for _ in range(self.pick((2, 2, 3)))]
         exprs = tuple(x.expr for x in parts)
         if how == "product":
             product = ast.Product(tuple(("*", e) for e in exprs), span=NOWHERE)
-            return _folded(product, parts, _lowest, 1.0, indicator=True)
+            return _fold(product, parts, _lowest, 1.0, indicator=True)
         build: dict[str, ast.Expr] = {
             "and": ast.And(exprs, span=NOWHERE),
             "or": ast.Or(exprs, span=NOWHERE),
             "max": ast.Call("max", exprs, span=NOWHERE),
             "min": ast.Call("min", exprs, span=NOWHERE),
         }
-        return _folded(build[how], parts, _lowest if how in ("and", "min") else _highest, 1.0, indicator=True)
+        return _fold(build[how], parts, _lowest if how in ("and", "min") else _highest, 1.0, indicator=True)
 
     def of_count(self, depth: int, count: ast.Call | None = None) -> Typed:
         """A function of one count, closed under every operator."""
@@ -256,7 +256,7 @@ class Expressing:
         bound = sum(x.bound for x in operands)
         if bound > _LARGEST:
             return operands[0]
-        return _folded(
+        return _fold(
             ast.Sum(terms, span=NOWHERE),
             operands,
             lambda *x: sum(s * e for s, e in zip(signs, x, strict=True)),
@@ -264,7 +264,7 @@ class Expressing:
         )
 
     def _negative(self, operand: Typed) -> Typed:
-        return _folded(ast.Negative(operand.expr, span=NOWHERE), [operand], lambda x: -x, operand.bound)
+        return _fold(ast.Negative(operand.expr, span=NOWHERE), [operand], lambda x: -x, operand.bound)
 
     def _ratio(self, operands: Sequence[Typed]) -> Typed:
         """A product or a quotient of two, at most one of which is neither a number nor a function of one count."""
@@ -278,26 +278,26 @@ class Expressing:
         if bound > _LARGEST:
             return max(operands, key=lambda x: x.bound)
         both = not divide and first.indicator and second.indicator
-        return _folded(expr, operands, f, bound, indicator=both)
+        return _fold(expr, operands, f, bound, indicator=both)
 
     def _gate(self, operand: Typed, indicators: Sequence[Typed]) -> Typed:
         factors = self.declaring.shuffled([operand, *indicators])
         expr = ast.Product(tuple(("*", x.expr) for x in factors), span=NOWHERE)
-        return _folded(expr, factors, _times, operand.bound, indicator=operand.indicator)
+        return _fold(expr, factors, _times, operand.bound, indicator=operand.indicator)
 
     def _power(self, base: Typed, exponent: Typed) -> Typed:
         with np.errstate(all="ignore"):
-            return self._tabled(ast.Power(base.expr, exponent.expr, span=NOWHERE), [base, exponent], np.power)
+            return self._apply_to_count(ast.Power(base.expr, exponent.expr, span=NOWHERE), [base, exponent], np.power)
 
     def _root(self, operand: Typed) -> Typed:
         assert operand.table is not None
         if operand.table.min() < 0:
             operand = self._extremum("max", [operand, _number(ast.Number(0.0, span=NOWHERE), 0.0)])
         name = self.pick(FUNCTION_NAMES)
-        return self._tabled(_call(name, operand.expr), [operand], getattr(np, name))
+        return self._apply_to_count(_call(name, operand.expr), [operand], getattr(np, name))
 
-    def _tabled(self, expr: ast.Expr, operands: Sequence[Typed], f: Callable[..., Floats]) -> Typed:
-        result = _folded(expr, operands, f, 0.0)
+    def _apply_to_count(self, expr: ast.Expr, operands: Sequence[Typed], f: Callable[..., Floats]) -> Typed:
+        result = _fold(expr, operands, f, 0.0)
         assert result.table is not None
         good = bool(np.isfinite(result.table).all()) and np.abs(result.table).max() <= _LARGEST
         return replace(result, bound=float(np.abs(result.table).max())) if good else operands[0]
@@ -306,13 +306,13 @@ class Expressing:
         expr = _call(name, *(x.expr for x in operands))
         indicator = all(x.indicator for x in operands)
         bound = max(x.bound for x in operands)
-        return _folded(expr, operands, _highest if name == "max" else _lowest, bound, indicator=indicator)
+        return _fold(expr, operands, _highest if name == "max" else _lowest, bound, indicator=indicator)
 
     def _choice(self, condition: Typed, then: Typed, otherwise: Typed) -> Typed:
         expr = ast.If(condition.expr, then.expr, otherwise.expr, span=NOWHERE)
         indicator = then.indicator and otherwise.indicator
         bound = max(then.bound, otherwise.bound)
-        return _folded(expr, [condition, then, otherwise], _choose, bound, indicator=indicator)
+        return _fold(expr, [condition, then, otherwise], _choose, bound, indicator=indicator)
 
     def _comparison(self, left: Typed, right: Typed) -> Typed:
         operator = self.pick(_COMPARISONS)
@@ -326,7 +326,7 @@ class Expressing:
             return np.asarray(truth.get(operator, ~same & (gap < 0)), dtype=np.float64)
 
         expr = ast.Comparison(operator, left.expr, right.expr, span=NOWHERE)
-        return _folded(expr, [left, right], holds, 1.0, indicator=True)
+        return _fold(expr, [left, right], holds, 1.0, indicator=True)
 
 
 def _call(name: str, *arguments: ast.Expr | ast.SetLiteral) -> ast.Call:
@@ -337,7 +337,7 @@ def _number(expr: ast.Expr, value: float) -> Typed:
     return Typed(expr, abs(value), table=np.asarray(value))
 
 
-def _folded(
+def _fold(
     expr: ast.Expr, operands: Sequence[Typed], f: Callable[..., Any], bound: float, *, indicator: bool = False
 ) -> Typed:
     """An operator's result and its type: numbers give a number, functions of one count (and numbers) one of it."""

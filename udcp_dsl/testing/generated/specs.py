@@ -12,8 +12,8 @@ from udcp_dsl.diagnostics import SpecWarning, keeping_warnings
 from udcp_dsl.language import ast
 from udcp_dsl.language.unparse import unparse
 from udcp_dsl.loss import loads
-from udcp_dsl.testing.generated.declarations import Declaring
-from udcp_dsl.testing.generated.expressions import Expressing
+from udcp_dsl.testing.generated.declarations import DeclarationGenerator
+from udcp_dsl.testing.generated.expressions import ExpressionGenerator
 from udcp_dsl.testing.generated.vocabulary import NOWHERE, named, reference
 
 if TYPE_CHECKING:
@@ -108,8 +108,8 @@ def specs(
     """
     if not 1 <= max_labels <= 8:
         raise ValueError(f"max_labels is {max_labels}; choose 1 to 8, for which every set can be tried")
-    declaring = Declaring(draw, max_labels, inputs)
-    expressing = Expressing(declaring)
+    declaring = DeclarationGenerator(draw, max_labels, inputs)
+    expressing = ExpressionGenerator(declaring)
     definitions: list[ast.Declaration] = []
     # Shallow depths first, as examples shrink towards them; the largest depth more often.
     depths = (*range(1, max_depth + 1), max_depth, max_depth)

@@ -16,7 +16,7 @@ from udcp_dsl.diagnostics import InputError, SpecError
 from udcp_dsl.expression.domain import Bools, Floats
 from udcp_dsl.language import ast
 from udcp_dsl.loss import Loss
-from udcp_dsl.validation.cases import Case, CostCase, at_values, written
+from udcp_dsl.validation.cases import Case, CostCase, at_values, case_text
 from udcp_dsl.validation.fitting.affine import params_read
 
 #: A parameter and the range in which it may lie.
@@ -39,7 +39,7 @@ class Comparison:
     @property
     def text(self) -> str:
         """The claim as written, without the name of the case."""
-        return written(self.case).partition(": ")[2]
+        return case_text(self.case).partition(": ")[2]
 
     @property
     def place(self) -> str:

@@ -89,8 +89,8 @@ def fit_params(
     rng = np.random.default_rng(seed)
     blamed = not_affine(loss, tuple(ranges))
     if blamed is None:
-        return _by_programs(loss, comparisons, ranges, rng if suggest else None)
-    return _by_search(loss, comparisons, ranges, blamed.span.line, rng, suggest)
+        return _fit_affine(loss, comparisons, ranges, rng if suggest else None)
+    return _fit_by_search(loss, comparisons, ranges, blamed.span.line, rng, suggest)
 
 
 def contradictions(loss: Loss, cases: Sequence[Case]) -> tuple[tuple[Case, ...], ...]:
@@ -139,7 +139,7 @@ def _case(i: int, claim: Claim, loss: str) -> Case:
 # By linear programs --------------------------------------------------------------------------------------------------
 
 
-def _by_programs(
+def _fit_affine(
     loss: Loss, comparisons: tuple[Comparison, ...], ranges: Ranges, rng: np.random.Generator | None
 ) -> Fit:
     polytope = Polytope(comparisons, ranges, *both_sides(loss, comparisons, ranges))
@@ -184,7 +184,7 @@ def _rounded(score: Callable[[Floats], float], ranges: Ranges, x: Floats, start:
 # By a search ---------------------------------------------------------------------------------------------------------
 
 
-def _by_search(
+def _fit_by_search(
     loss: Loss,
     comparisons: tuple[Comparison, ...],
     ranges: Ranges,

@@ -23,7 +23,7 @@ from udcp_dsl.prediction.calibrate import (
     rank,
     threshold,
 )
-from udcp_dsl.testing.coverage import Trials, alarms, fairly_covered
+from udcp_dsl.testing.coverage import Trials, covered_with_random_ties, significant_trials
 
 if TYPE_CHECKING:
     from tests.conftest import Sizes
@@ -60,7 +60,7 @@ def trials(threshold_of: ThresholdOf, case: Problem) -> Trials:
         tau = threshold_of(row[: case.n_cal], case.alpha)
         inside = row[case.n_cal :] <= tau
         covered += int(inside.sum())
-        fair += int(fairly_covered(inside, row[: case.n_cal], row[case.n_cal :], tau, case.alpha, rng).sum())
+        fair += int(covered_with_random_ties(inside, row[: case.n_cal], row[case.n_cal :], tau, case.alpha, rng).sum())
     return Trials(case.n_cal, case.n_test, case.alpha, case.repeats, covered, fair)
 
 
@@ -78,10 +78,11 @@ def shifted(by: int) -> ThresholdOf:
 def test_coverage_follows_its_law_and_an_off_by_one_is_caught(sizes: Sizes) -> None:
     cases = problems(sizes.problems)
     warnings.simplefilter("ignore")
-    assert alarms(trials(threshold, case) for case in cases) == []
-    assert alarms(trials(shifted(0), case) for case in cases[:8]) == []  # the broken one is broken by its shift alone
-    assert len(alarms(trials(shifted(-1), case) for case in cases)) > 0.37 * len(cases)
-    assert len(alarms(trials(shifted(+1), case) for case in cases)) > 0.37 * len(cases)
+    assert significant_trials(trials(threshold, case) for case in cases) == []
+    # The broken one is broken by its shift alone.
+    assert significant_trials(trials(shifted(0), case) for case in cases[:8]) == []
+    assert len(significant_trials(trials(shifted(-1), case) for case in cases)) > 0.37 * len(cases)
+    assert len(significant_trials(trials(shifted(+1), case) for case in cases)) > 0.37 * len(cases)
 
 
 def test_randomized_coverage_in_simulation(sizes: Sizes) -> None:

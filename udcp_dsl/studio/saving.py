@@ -8,17 +8,17 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError, Source
 from udcp_dsl.studio.state import finite_number
-from udcp_dsl.validation.cases import ENDING, Case, CostCase, RowCase, at_values, parse_cases, tried, written
+from udcp_dsl.validation.cases import ENDING, Case, CostCase, RowCase, at_values, case_text, check_case, parse_cases
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
-    from udcp_dsl.studio.place import Place
+    from udcp_dsl.studio.spec_folder import SpecFolder
     from udcp_dsl.studio.studio import Studio
 
 _LEAST = 1e-12  # probabilities up to this are left out of a case
 
 
-def keep_case(studio: Studio, body: Any) -> Any:
+def save_case(studio: Studio, body: Any) -> Any:
     """Add a case to those of the spec; answers whether it holds now, and how many cases there are.
 
     {name, cost: [set, sign, set or number]} or {name, row: {oracle, holds, members}}. The case fixes the parameters
@@ -33,7 +33,7 @@ def keep_case(studio: Studio, body: Any) -> Any:
     given = _numbers(body["at"]) if "at" in body else {**_moved(studio), **_inputs(studio, loss, claim)}
     case = Case(body["name"].strip()[:200], claim, None if loss.name == loss.losses[-1] else loss.name, given)
     at_values(loss, given)  # raises an error for names that are neither parameters nor inputs
-    verdict = tried(loss, case)
+    verdict = check_case(loss, case)
     with studio.writing:  # nobody else adds one between reading and writing
         name, count = _add(state.place, case)
     studio.try_cases()
@@ -43,11 +43,11 @@ def keep_case(studio: Studio, body: Any) -> Any:
         "cases": count,
         "holds": verdict.holds,
         "why": None if example is None else example.text,
-        "text": written(case),
+        "text": case_text(case),
     }
 
 
-def _add(place: Place, case: Case) -> tuple[str, int]:
+def _add(place: SpecFolder, case: Case) -> tuple[str, int]:
     """Append a case to the file of cases; returns its name and the number of cases in it."""
     before = place.read_beside(ENDING)
     cases = parse_cases(Source(place.stem + ENDING, before or ""))
@@ -56,7 +56,7 @@ def _add(place: Place, case: Case) -> tuple[str, int]:
         if before is not None
         else f"# What {place.name} should say; run by `udcp validate` and `pytest --udcp`.\n"
     )
-    text = lead + ("" if lead.endswith("\n") else "\n") + written(case) + "\n"
+    text = lead + ("" if lead.endswith("\n") else "\n") + case_text(case) + "\n"
     parse_cases(Source(place.stem + ENDING, text))
     return place.write_beside(ENDING, text.encode("utf-8")), len(cases) + 1
 

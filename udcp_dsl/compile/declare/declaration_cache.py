@@ -9,21 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from udcp_dsl.compile.declare.declared import Declared, Thing
+from udcp_dsl.compile.declare.declared import CompiledDeclaration, Declared
 from udcp_dsl.diagnostics import Diagnostic, Span
 from udcp_dsl.language import ast
 
 Data = ast.Hierarchy | ast.Category | ast.Categories | ast.Costs | ast.Distance | ast.Actions
 
 
-class Kept:
+class DeclarationCache:
     """The results of the last run with their warnings, by what they were built from."""
 
     def __init__(self) -> None:
-        self._before: dict[tuple[object, ...], tuple[Thing, Span, list[Diagnostic]]] = {}
-        self._now: dict[tuple[object, ...], tuple[Thing, Span, list[Diagnostic]]] = {}
+        self._before: dict[tuple[object, ...], tuple[CompiledDeclaration, Span, list[Diagnostic]]] = {}
+        self._now: dict[tuple[object, ...], tuple[CompiledDeclaration, Span, list[Diagnostic]]] = {}
 
-    def recall(self, d: Declared, x: Data, build: Callable[[], Thing]) -> Thing:
+    def get_or_build(self, d: Declared, x: Data, build: Callable[[], CompiledDeclaration]) -> CompiledDeclaration:
         """The kept result for `x`, with its warnings moved to their present places; else the result of `build`."""
         key = self._key(d, x)
         found = self._before.get(key)
@@ -40,7 +40,7 @@ class Kept:
         self._now[key] = found
         return thing
 
-    def forget_the_rest(self) -> None:
+    def drop_unused(self) -> None:
         """Keep only the results that this run used."""
         self._before, self._now = self._now, {}
 

@@ -11,7 +11,7 @@ import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import Source
-from udcp_dsl.validation.cases import cases_beside, parse_cases, tried
+from udcp_dsl.validation.cases import cases_beside, check_case, parse_cases
 
 TOKEN = "secret-of-this-test"
 
@@ -24,7 +24,7 @@ def test_the_spec_is_saved_as_it_is_with_its_line_ends(page: Any) -> None:
 
 
 def test_a_spec_with_the_line_ends_of_windows_keeps_them(page: Any) -> None:
-    from udcp_dsl.studio.place import open_spec
+    from udcp_dsl.studio.spec_folder import open_spec
 
     path = page.folder / "windows.loss"
     path.write_bytes(b"labels { a }\r\nloss l = size\r\n")
@@ -45,7 +45,7 @@ def test_a_case_about_costs_is_kept_under_the_slider_that_is_moved(page: Any) ->
     first, second = cases_beside(page.folder / "pets.loss")
     assert first.params == second.params == {"coherence": 4.0}
     loss = udcp.load(page.folder / "pets.loss")
-    assert [tried(loss, case).holds for case in (first, second)] == [True, False]
+    assert [check_case(loss, case).holds for case in (first, second)] == [True, False]
 
 
 @pytest.mark.parametrize("oracle", ["price", "lac"])
@@ -62,7 +62,7 @@ def test_a_case_about_a_row_says_of_the_spec_what_the_page_shows(page: Any, orac
     wrong = {"name": "not so", "row": {"oracle": oracle, "holds": False, "members": inside}}
     assert page.post("case", wrong).json()["holds"] is False
     loss = udcp.load(page.folder / "pets.loss")
-    assert [tried(loss, case).holds for case in cases_beside(page.folder / "pets.loss")] == [True, True, False]
+    assert [check_case(loss, case).holds for case in cases_beside(page.folder / "pets.loss")] == [True, True, False]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from udcp_dsl.prediction.files import atomic_write
 
 
 @dataclass(frozen=True)
-class Place:
+class SpecFolder:
     """`folder` holds the spec; for an example, it is the folder in which saving would create a folder for it.
 
     `carried` holds the data of an example (path -> bytes) from `origin`, a folder of this package; both are None for a
@@ -41,7 +41,7 @@ class Place:
     def shown(self) -> str:
         return str(self.folder / self.name) if self.carried is None else f"an example, {self.name}"
 
-    def save(self, text: str) -> tuple[Place, list[str]]:
+    def save(self, text: str) -> tuple[SpecFolder, list[str]]:
         """Write the spec, and for an example its data; returns its new place and the names of the files written.
 
         Raises InputError if somebody else has changed the file since.
@@ -103,7 +103,7 @@ class Place:
         return text.replace("\n", "\r\n") if self.crlf else text
 
 
-def open_spec(path: str | Path) -> tuple[Place, str]:
+def open_spec(path: str | Path) -> tuple[SpecFolder, str]:
     """The place and the text, with lines that end in LF, of a spec on disk; for a folder, of its only spec."""
     from udcp_dsl.language.parse import read_source
 
@@ -118,12 +118,12 @@ def open_spec(path: str | Path) -> tuple[Place, str]:
         raise InputError(f"{file}: a spec is a file that ends in .loss")
     content = file.read_bytes() if file.is_file() else None
     text = read_source(file).text
-    place = Place(file.absolute().parent, file.name, crlf="\r\n" in text, content=content)
+    place = SpecFolder(file.absolute().parent, file.name, crlf="\r\n" in text, content=content)
     return place, text.replace("\r\n", "\n")
 
 
-def example(path: Path, folder: Path) -> tuple[Place, str]:
+def example(path: Path, folder: Path) -> tuple[SpecFolder, str]:
     """An example of the gallery, held in memory with the data files beside it."""
     text = path.read_text(encoding="utf-8")
     data = {file.name: file.read_bytes() for file in path.parent.iterdir() if file.suffix in (".csv", ".json", ".npy")}
-    return Place(folder, path.name, carried=data, origin=path.parent), text
+    return SpecFolder(folder, path.name, carried=data, origin=path.parent), text
