@@ -35,7 +35,7 @@ from udcp_dsl.prediction.rows.probability_matrix import (
     refuse_no_rows,
 )
 from udcp_dsl.prediction.rows.row_attributes import Names, Positions, groups_of, sample_ids, truth, weights_of
-from udcp_dsl.threads import cores_here, over_blocks
+from udcp_dsl.threads import over_blocks, thread_count
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ def _highest(P: Matrix) -> npt.NDArray[np.float64]:
     def look(start: int, stop: int) -> None:
         found[start:stop] = bits[start:stop].max(axis=1).view(P.dtype)
 
-    over_blocks(look, len(P), P.size, cores_here())
+    over_blocks(look, len(P), P.size, thread_count())
     return found
 
 
