@@ -141,7 +141,7 @@ def test_a_bound_on_harm(found: Comparison) -> None:
     assert 0 < first.risk < second.risk
     assert found.summaries()[0].risk is None
     assert "mean harm" in finding(both, "kinds_touched", Fraction(3, 10))
-    assert "asked for" not in finding(both, "kinds_touched", Fraction(3, 10))
+    assert "target" not in finding(both, "kinds_touched", Fraction(3, 10))
     levels = [alpha for alpha, _, _ in both.curves["kinds_touched", "price"]]
     assert max(levels) == pytest.approx(0.4 * 4)  # shares of the largest harm
     text = str(both)
@@ -210,10 +210,10 @@ def test_harm_in_the_report(tmp_path: Path) -> None:
     """No line is drawn, and nothing is said, of a coverage that was not asked for."""
     pytest.importorskip("matplotlib")
     both = compared(oracles=["lac", "price"], alphas="0.3", risk="harm", conditional="difficulty")
-    assert not [figure.name for figure in figures(both) if "asked for" in figure.caption + figure.text]
+    assert not [figure.name for figure in figures(both) if "target" in figure.caption + figure.text]
     both.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "asked for" not in page
+    assert "target" not in page
     assert "alpha bounds the mean of <b><bdi>harm</bdi></b>" in page
     assert '<th scope="col">harm <span class="range">at most 0.3</span></th>' in page
     assert "<b>Harm is bounded on average over all rows</b>" in page

@@ -53,7 +53,7 @@ def _against(comparison: Comparison, best: Summary, next_best: Summary) -> str:
 def _covered(comparison: Comparison, summary: Summary) -> str:
     if summary.risk is not None:
         return f"mean harm {number(summary.risk)} (at most: {show_level(summary.alpha)})"
-    text = f"coverage {summary.coverage:.3f} (asked for: {target(summary.alpha)})"
+    text = f"coverage {summary.coverage:.3f} (target: {target(summary.alpha)})"
     low = ", too low" if summary.coverage_interval[1] < float(1 - summary.alpha) else ""
     worst = "" if summary.least_covered is None else shown(summary.least_covered.about_worst(comparison.called))
     return f"{text}{low}{f'; {worst}' if worst else ''}"

@@ -127,4 +127,4 @@ def test_compare_and_its_report_name_it(udcp: Udcp, undrawn: None) -> None:
         assert f"price: below 0.9 {NAMED}" in text
         assert TRY in text
         assert "; calibrate with nonempty=True (--nonempty)" in text
-    assert re.search(r"<p>At alpha 0\.1 price .* \(asked for: 0\.9\)(, too low)?; worst class '8' 0\.[123]", text)
+    assert re.search(r"<p>At alpha 0\.1 price .* \(target: 0\.9\)(, too low)?; worst class '8' 0\.[123]", text)

@@ -349,11 +349,11 @@ def with_costs(comparison: Comparison, costs: dict[str, list[float]], coverage: 
 def test_finding(costs: dict[str, list[float]], said: str, ordinary: Comparison) -> None:
     text = finding(with_costs(ordinary, costs), "touched", Fraction(1, 10))
     assert text.startswith(f"At alpha 0.1 {said}")
-    assert re.search(r"coverage 0\.910 \(asked for: 0\.9\); worst class '\d' 0\.\d{3}\.$", text)
+    assert re.search(r"coverage 0\.910 \(target: 0\.9\); worst class '\d' 0\.\d{3}\.$", text)
 
 
 def test_finding_says_when_coverage_is_missed(ordinary: Comparison) -> None:
     text = finding(
         with_costs(ordinary, {"price": [1, 1, 1], "lac": [2, 2, 2]}, coverage=0.8), "touched", Fraction(1, 10)
     )
-    assert "coverage 0.800 (asked for: 0.9), too low; worst class '" in text
+    assert "coverage 0.800 (target: 0.9), too low; worst class '" in text
