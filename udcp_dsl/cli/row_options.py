@@ -356,9 +356,9 @@ def _options(ctx: click.Context, parameter: click.Parameter, settings: tuple[str
 
 
 def _value(text: str) -> object:
-    """The value of an option: a number, true or false as in JSON; anything else is text."""
+    """The value of an option: a number, true or false as in JSON or Python; anything else is text."""
     try:
-        value: object = json.loads(text, parse_constant=str)
+        value: object = json.loads({"True": "true", "False": "false"}.get(text, text), parse_constant=str)
     except ValueError:
         return text
     return value if isinstance(value, int | float | str) else text
