@@ -145,7 +145,7 @@ def test_a_bound_on_harm(found: Comparison) -> None:
     levels = [alpha for alpha, _, _ in both.curves["kinds_touched", "price"]]
     assert max(levels) == pytest.approx(0.4 * 4)  # shares of the largest harm
     text = str(both)
-    assert "keeps the mean of 'harm' over missed truths at most 0.3" in text
+    assert "keeps the mean of 'harm' over missed true labels at most 0.3" in text
     assert "compare costs at equal harm only" in text
 
 
@@ -239,7 +239,7 @@ def test_mistakes(settings: dict[str, Any], message: str) -> None:
 
 def test_a_sweep_shows_one_promise() -> None:
     values: dict[str, Any] = {"param": "fear", "values": [1, 2], "oracles": ["lac"], "splits": 1}
-    with pytest.raises(InputError, match="a sweep shows one promise"):
+    with pytest.raises(InputError, match="a sweep shows one guarantee"):
         sweep(FAR, P, Y, conditional="difficulty", **values)
     swept = sweep(FAR, P, Y, risk="harm", alphas="0.3", **values)
     assert all(summary.risk is not None for _, summary in swept.summaries())
@@ -252,7 +252,7 @@ def test_too_few_rows_in_a_bin_are_told() -> None:
         compare(KINDS, P[:100], Y[:100], oracles=["lac", "penalized"], splits=2, conditional="difficulty", bins=8)
     (message,) = [str(warning.message) for warning in told]
     assert "the fold for thresholds has 50 rows, and alpha 0.1 needs 9 in each of 8 bins by difficulty, 79" in message
-    assert "so sets of some bins hold every label: give more rows or a larger alpha, or fewer bins" in message
+    assert "so sets of some bins contain all labels: give more rows or a larger alpha, or fewer bins" in message
 
 
 def test_too_few_rows_for_the_harm_of_any_loss_are_told() -> None:
@@ -260,4 +260,4 @@ def test_too_few_rows_for_the_harm_of_any_loss_are_told() -> None:
     with pytest.warns(CalibrationWarning) as told:
         compare([KINDS, graver], P[:100], Y[:100], oracles=["lac"], splits=1, risk="harm", alphas="0.5")
     (message,) = [str(warning.message) for warning in told]
-    assert message.startswith("the fold for thresholds has 50 rows, and alpha 0.5 needs 79, so all sets hold every")
+    assert message.startswith("the fold for thresholds has 50 rows, and alpha 0.5 needs 79, so all sets contain")

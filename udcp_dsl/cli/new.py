@@ -61,11 +61,11 @@ loss cost =
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @json_option
 def command(file: str, labels: list[str] | None, force: bool) -> int:
-    """Write a starting spec with comments to FILE; it compiles as it is."""
+    """Write a starting spec with comments to FILE; it compiles without changes."""
     from udcp_dsl.prediction.files import atomic_write
 
     if Path(file).exists() and not force:
-        raise InputError(f"{file} exists already: choose another name, or overwrite it with --force")
+        raise InputError(f"{file} already exists: choose another name, or overwrite it with --force")
     text = starting_spec(file, labels)
     with atomic_write(file) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")

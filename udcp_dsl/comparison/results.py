@@ -172,7 +172,7 @@ class Comparison(Result):
     curves : dict
         Points (alpha, coverage, mean cost) of the first split, by (loss, oracle).
     examples : dict
-        Rows to look at, by loss. In the first, `price` is cheaper and right; in the second, it misses the truth;
+        Rows to look at, by loss. In the first, `price` is cheaper and right; in the second, it misses the true label;
         then rows whose sets differ most in cost, and some spread over the rest.
     accuracy : float
         How often the likeliest label is the true one.
@@ -247,7 +247,11 @@ class Comparison(Result):
         """One sentence on how the probabilities were repaired."""
         if self.repairs:
             return "; ".join(map(str, self.repairs))
-        return "p taken as it is" if self.promise.repair is None else "p left as it is: too few rows for a repair"
+        return (
+            "probabilities unchanged (no repair requested)"
+            if self.promise.repair is None
+            else "probabilities unchanged (too few rows to fit a repair)"
+        )
 
     def at(self, alpha: Fraction) -> str:
         """The level of a comparison in words.
@@ -457,7 +461,7 @@ class Comparison(Result):
             unit = self.losses[self.names.index(name)].unit
             shown = [points[i] for i in (len(points) // 3, 2 * len(points) // 3)] if len(points) > 2 else points
             worths = " and ".join(f"{with_unit(f'{tau:.4g}', unit)} at coverage {c:.3f}" for c, tau in shown)
-            yield f"{name} by {oracle}: a missed truth is valued at {worths}"
+            yield f"{name} by {oracle}: a missed true label is valued at {worths}"
 
     def _data(self) -> dict[str, object]:
         beside = self.beside

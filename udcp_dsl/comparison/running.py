@@ -75,7 +75,7 @@ def compare(
     workers: int = 2,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compare what oracles cost and cover, on random splits of rows with known truth.
+    """Compare what oracles cost and cover, on random splits of labelled rows.
 
     The rows must not be those that the classifier was trained on. The same seed gives the same result, except for
     times.
@@ -114,7 +114,7 @@ def compare(
     label_names : mapping, optional
         Names of labels for readers, if the labels are codes.
     miss : float, optional
-        What a missed truth is worth, in the unit of the loss, in place of `alphas`: each oracle finds its own alpha on
+        Cost of a missed true label, in the unit of the loss. Replaces `alphas`: each oracle finds its own alpha on
         each split.
     conditional : {"difficulty", "decision"}, optional
         Add a second comparison on the same splits, `beside`, with coverage guaranteed in each part by difficulty, or

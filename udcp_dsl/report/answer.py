@@ -199,7 +199,7 @@ def _alphas(found: Answer) -> str:
         rows.append(f"<tr{chosen}>{first}{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     caption = f"Which alpha? {shown(found.best.oracle)} at exactly these coverages, on one split, with 95 % intervals."
     if worths:
-        caption += " The threshold of price is what it values a missed truth at."
+        caption += " The threshold of price is what it values a missed true label at."
     head = "".join(f'<th scope="col">{text}</th>' for text in heads)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="Which alpha">'

@@ -134,7 +134,7 @@ def figures_over_alpha(comparison: Comparison, loss: str) -> list[Figure]:
             "Cost against coverage",
             "Each point is one alpha, on the first split; at equal coverage, lower is cheaper."
             + (f" Dotted: the target coverage ({asked})." if by_coverage else "")
-            + (f" Above: what a missed truth is valued at, by the thresholds of {priced[0]}." if priced else ""),
+            + (f" Above: what a missed true label is valued at, by the thresholds of {priced[0]}." if priced else ""),
             "Mean cost against coverage over many alphas. "
             + _listed({oracle: f"cost {number(min(r))} to {number(max(r))}" for oracle, r in ranges.items()}),
             _HEIGHT,
@@ -393,7 +393,7 @@ def _large_enough(found: Mapping[str, Sequence[Point]]) -> tuple[dict[str, list[
     """The strata with enough points, by oracle, without oracles that have none; and a note on the others."""
     kept = {oracle: [p for p in points if p.n >= FEWEST] for oracle, points in found.items()}
     few = any(p.n < FEWEST for points in found.values() for p in points)
-    note = f"Left out: what has fewer than {FEWEST} points in a test fold." if few else ""
+    note = f"Not shown: strata with fewer than {FEWEST} rows in a test fold." if few else ""
     return {oracle: points for oracle, points in kept.items() if points}, note
 
 

@@ -15,8 +15,7 @@ from typing import Any
 
 _PATIENCE = 1.0  # seconds
 _NOTICE = (
-    "udcp_dsl: compiling kernels for this kind of loss, once per machine: up to half a minute "
-    "(UDCP_QUIET=1 hides this line)"
+    "udcp_dsl: compiling kernels for this kind of loss, once per machine: up to a minute (UDCP_QUIET=1 hides this line)"
 )
 
 

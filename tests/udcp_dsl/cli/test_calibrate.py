@@ -135,9 +135,7 @@ def test_as_data(udcp: Udcp) -> None:
 
 def test_warnings_are_told_in_terms_of_the_options(udcp: Udcp) -> None:
     result = calibrate(udcp, *TABLE, "--truth", "truth", "--group", "site", "--oracle", "lac", "--alpha", "0.02")
-    assert result.stderr.startswith(
-        "warning: too few calibration points: alpha 0.02 needs 49, but group 'north' has 30"
-    )
+    assert result.stderr.startswith("warning: too few calibration rows: alpha 0.02 needs 49, but group 'north' has 30")
     assert "or --pool" in result.stderr
 
 

@@ -45,7 +45,7 @@ def test_a_file_is_overwritten_only_by_force(udcp: Udcp, folder: Path) -> None:
     before = (folder / "pets.loss").read_text()
     result = udcp("new", "pets.loss")
     assert result.exit_code == 2
-    assert result.stderr == "error: pets.loss exists already: choose another name, or overwrite it with --force\n"
+    assert result.stderr == "error: pets.loss already exists: choose another name, or overwrite it with --force\n"
     assert (folder / "pets.loss").read_text() == before
     assert udcp("new", "pets.loss", "--force").exit_code == 0
     assert (folder / "pets.loss").read_text() != before

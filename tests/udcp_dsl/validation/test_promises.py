@@ -20,7 +20,7 @@ from udcp_dsl.validation.plan import Plan
 from udcp_dsl.validation.verdicts import Verdict
 
 LOSS = udcp.loads("labels { a, b, c, d }  loss l = size + any({ a, b })")
-CROSS = "cross-conformal: coverage is as promised"
+CROSS = "cross-conformal: coverage is as guaranteed"
 ALARMS = "monitor: no more false alarms than its level"
 RANKS = "monitor: ranks among all rows so far are uniform"
 

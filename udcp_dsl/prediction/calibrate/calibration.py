@@ -59,8 +59,8 @@ def threshold(scores: ArrayLike, alpha: Level) -> float:
     values, level = as_scores(scores), exact_level(alpha)
     if rank(values.size, level) > values.size:
         warn(
-            f"{values.size} calibration points are too few: alpha {show_level(level)} needs {points_needed(level)}; "
-            "the threshold is infinite, so every prediction set holds every label",
+            f"{values.size} calibration rows are too few: alpha {show_level(level)} needs {points_needed(level)}; "
+            "the threshold is infinite, so every prediction set contains all labels",
             CalibrationWarning,
         )
     return make_cell(values, (level,), Rule()).thresholds[0]
@@ -257,8 +257,8 @@ class Calibration(Cellwise):
                     raise RowFault(
                         row,
                         "",
-                        f": group {name!r} was not among the calibration points; known: "
-                        f"{listed(list(map(repr, self.groups)))}; calibrate with points of it, or pool=True",
+                        f": group {name!r} is not among the calibration rows; known: "
+                        f"{listed(list(map(repr, self.groups)))}; calibrate with rows of it, or pool=True",
                     )
         unseen = len(self.cells)
         cells = np.array([index.get(name, unseen) for name in names], dtype=np.intp)
@@ -398,14 +398,14 @@ def calibrate(
 
 def _check_pool(pool: bool, parts: Parts) -> None:
     if pool and parts.is_marginal:
-        raise InputError('pool=True needs conditional="group" or "class": marginal calibration pools all points anyway')
+        raise InputError('pool=True needs conditional="group" or "class": marginal calibration pools all rows anyway')
     if pool and parts.by_difficulty:
         raise InputError("pool=True does not apply to difficulty bins, which have equal sizes: use fewer bins")
 
 
 def _check_scores(scores: FloatArray, randomize: bool) -> None:
     if scores.size == 0:
-        raise InputError("no calibration scores are given: give at least one point")
+        raise InputError("no calibration scores are given: give at least one")
     if randomize and bool(np.isneginf(scores).any()):
         row = int(np.argmax(np.isneginf(scores)))
         raise InputError(f"row {row}: the score is -inf, which cannot be randomized: use randomize=False")
@@ -422,7 +422,7 @@ def _weights_and_harms(
     own = None if weights is None else as_weights(weights, n)
     harm = None if harms is None else as_weights(harms, n, "harms")
     if own is not None and not own.any():
-        raise InputError("the weights are all 0: no calibration point is like the new ones")
+        raise InputError("the weights are all 0: no calibration row is like the new rows")
     if harm is not None and rule.most is not None and as_written(float(harm.max())) > rule.most:
         raise InputError(f"a harm is {harm.max():g}, above {float(rule.most):g}, the largest of any label")
     return own, harm
