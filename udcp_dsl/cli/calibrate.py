@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -100,7 +101,12 @@ def _described(
 
     name, tuning, anchors = predictor.oracle.name, predictor.tuning, predictor.anchors
     limit_table, limit_lines = limits_shown(predictor)
-    settings = [f"{key} = {value}" for key, value in predictor.oracle.options.items() if value is not None]
+    defaults = inspect.signature(type(predictor.oracle)).parameters
+    settings = [
+        f"{key} = {value}"
+        for key, value in predictor.oracle.options.items()
+        if value is not None and not (key in defaults and value == defaults[key].default)
+    ]
     return Description(
         title=(
             Styled(output, "bold"),

@@ -30,6 +30,7 @@ from udcp_dsl.prediction.input_warnings import (
     warn_of_another_order,
     warn_of_free_labels,
     warn_of_high_alpha,
+    warn_of_training_rows,
     warn_of_zeros,
 )
 from udcp_dsl.prediction.oracle import Oracle, declaration_of, make_oracle, oracle_names, with_lambda
@@ -167,6 +168,7 @@ def compare(
     given = {"y": y, "groups": groups, "inputs": inputs, "ids": ids, "ignore": ignore, "class_names": class_names}
     data = rows_of(probs, compared[0].labels, loss=[*map(asked.reads, compared)], **given)
     warn_of_another_order(data)
+    warn_of_training_rows(data)
     repairs, numbers, data = _repaired(contenders[0], asked, data)
     folds = deal(len(data), fractions, asked.seed, int(splits))
     overall = replace(asked, conditional=None, bins=None)

@@ -32,6 +32,8 @@ _HIGH_ALPHA = Fraction(1, 2)
 _ERROR_CHANCE = 1e-4
 # The mean highest p and the accuracy are far apart if they differ by this much.
 _MIN_DISAGREEMENT = 0.1
+# So many rows that are all right are reported.
+_MANY_ROWS = 100
 # Rows that share a draw move the coverage by at most their share; a smaller share than this is not reported.
 _SHARED = 0.01
 
@@ -67,6 +69,16 @@ def warn_of_another_order(rows: Rows) -> None:
         warn(
             f"{at}{why}: are the columns in the order of the labels (loss.labels; class_names= gives another), and the "
             "true labels right?",
+            CalibrationWarning,
+        )
+
+
+def warn_of_training_rows(rows: Rows) -> None:
+    """Warn if the likeliest label is right in all of many rows, as it often is in the rows of the training."""
+    if rows.hits == len(rows) >= _MANY_ROWS:
+        warn(
+            f"the likeliest label is right in all {len(rows):,} rows. If the classifier was trained on these rows, "
+            "coverage is not guaranteed: use others",
             CalibrationWarning,
         )
 
@@ -208,7 +220,10 @@ def warn_of_wrong_confidence(setting: Setting, rows: Rows) -> None:
         return
     way_out = 'leave out repair=None, or give repair="auto"'
     if setting.promise.repair is not None:
-        way_out = "give more calibration rows to repair the probabilities (300 or more), or pass a Repair as repair="
+        way_out = (
+            "give more calibration rows (a repair takes 300 or more), or fit a single number, which takes 50: "
+            'repair="temperature"'
+        )
     warn(
         f"the highest probability is {sure:.2f} on average, but the likeliest label is right in {accuracy:.2f} of the "
         f"rows: sets are cheap only if the probabilities are right: {way_out}",

@@ -24,6 +24,7 @@ from udcp_dsl.prediction.input_warnings import (
     warn_of_full_sets,
     warn_of_high_alpha,
     warn_of_shared_draws,
+    warn_of_training_rows,
 )
 from udcp_dsl.prediction.least_covered import LeastCovered
 from udcp_dsl.prediction.oracle import Oracle, as_oracle
@@ -245,6 +246,7 @@ class SetPredictor(DescribedPredictor):
         rows = self._rows_of(probs, beside, logits=logits, normalize=normalize)
         self._check_groups(rows, groups)
         warn_of_another_order(rows)
+        warn_of_training_rows(rows)
         if self.randomize:
             warn_of_shared_draws(rows, self.seed)
         if rows.weights is not None:

@@ -136,9 +136,11 @@ def _saved(comparison: Comparison, found: Answer) -> str:
         return _part("", "What is saved?", f"Too few rows to compare with {name} at the same coverage.")
     share, low, high = saving
     spared = with_unit(number(abs(choice.rival.mean - choice.cost.mean)), rival.unit)
-    than = f"than {name} at the same coverage: {escape(spared)} per row"
+    blind = ", the cheapest oracle that ignores your cost," if rival.oracle in _BLIND else ""
+    than = f"than {name}{blind} at the same coverage: {escape(spared)} per row"
+    one_split = "On the first split, " if comparison.splits > 1 else "On these rows, "
     range_ = f"(95 %: {_signed(low)} to {_signed(high)})"
-    chance = "" if low > 0 or high < 0 else " Chance alone could explain this."
+    chance = "" if low > 0 or high < 0 else f" {one_split}chance alone could explain this."
     if chance and comparison.splits > 1:
         means = f"{number(found.best.cost_mean)} against {with_unit(number(rival.cost_mean), rival.unit)}"
         chance += f" Mean costs over all {comparison.splits} splits: {escape(means)}."
@@ -161,7 +163,11 @@ def _failed(comparison: Comparison, best: Summary) -> str:
     short = {(part.kind, part.name) for part in (() if least is None else least.short)}
     if least is not None and least.worst is not None:
         failed = ("class", least.worst.name) in short
-        lines.append(_share(least.worst.coverage, failed, f"of {isolated(comparison.called(least.worst.name))}"))
+        lines.append(
+            _share(
+                least.worst.coverage, failed, f"of the rows of class {isolated(comparison.called(least.worst.name))}"
+            )
+        )
     if best.by_difficulty:
         coverage, failed = best.by_difficulty[QUARTERS[0]][0], any(kind == "quarter" for kind, _ in short)
         lines.append(_share(coverage, failed, "of the hardest quarter of the rows"))
@@ -176,7 +182,7 @@ def _failed(comparison: Comparison, best: Summary) -> str:
 
 
 def _share(coverage: float, failed: bool, whom: str) -> str:
-    return f'<b class="figure {"no" if failed else ""}">{coverage:.2f}</b> {whom} {"is" if failed else "are"} covered'
+    return f'<b class="figure {"no" if failed else ""}">{coverage:.2f}</b> {whom} are covered'
 
 
 def _alphas(found: Answer) -> str:

@@ -81,6 +81,8 @@ def test_settings(udcp: Udcp) -> None:
     for true in ("true", "True"):
         calibrate(udcp, *source, "--oracle", "price", "--option", f"exact={true}")
         assert same(expected(oracle="price", options={"exact": True}))
+    assert "options: exact = True" in calibrate(udcp, *source, "--option", "exact=true").stdout
+    assert "options" not in calibrate(udcp, *source, "--option", "exact=false").stdout  # the default
     calibrate(udcp, *source, "--oracle", "lac", "--nonempty", "--conditional", "class", "--pool")
     assert same(expected(nonempty=True, conditional="class", pool=True))
     calibrate(udcp, *source, "--oracle", "lac", "--randomize", "--seed", "4")

@@ -250,3 +250,14 @@ def test_ids_of_a_file_are_taken_into_the_draw(tmp_path: Path) -> None:
     np.testing.assert_array_equal(
         predictor.predict_set(rows).mask, predictor.predict_set(P, ids=[f"x{i}" for i in range(200)]).mask
     )
+
+
+# --- rows of the training ---
+
+
+def test_rows_that_are_all_right_are_told_once_they_are_many() -> None:
+    P, y = np.eye(3)[np.arange(100) % 3], np.arange(100) % 3
+    (message,) = said(lambda: SetPredictor(loss_of(3), "lac").calibrate(P, y))
+    assert message.startswith("the likeliest label is right in all 100 rows. If the classifier was trained on these")
+    assert said(lambda: SetPredictor(loss_of(3), "lac").calibrate(P[:99], y[:99])) == []
+    assert said(lambda: SetPredictor(loss_of(3), "lac").calibrate(P, [1, *y[1:]])) == []

@@ -98,6 +98,8 @@ class Chain:
             return str(old)
         if self.setting.promise.repair is None:
             return "probabilities unchanged (no repair requested)"
+        if self.thresholds.calibration.n + sum(stage.rows_used for stage in self.stages) >= MIN_ROWS_IN_ALL:
+            return "probabilities unchanged (the thresholds need the rows that a repair would take)"
         return f"probabilities unchanged (a repair needs {MIN_ROWS_IN_ALL} calibration rows)"
 
     def guarantee(self, alpha: Fraction) -> str:

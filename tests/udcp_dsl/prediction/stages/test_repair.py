@@ -117,6 +117,9 @@ def test_what_was_done_is_said_and_saved(tmp_path: Path) -> None:
     np.testing.assert_array_equal(left.repaired(true), true)
     few = udcp.SetPredictor(LOSS, "lac").calibrate(P[:200], names(y[:200]))
     assert few.fitted.about_p == "probabilities unchanged (a repair needs 300 calibration rows)"
+    all_needed = udcp.SetPredictor(LOSS, "lac", alpha=0.0025).calibrate(P[:400], names(y[:400]))  # 399 for thresholds
+    taken = "probabilities unchanged (the thresholds need the rows that a repair would take)"
+    assert all_needed.fitted.about_p == taken
 
 
 def test_temperature_and_a_repair_that_was_made_before() -> None:
