@@ -359,7 +359,7 @@ def test_what_cv_excludes_is_refused() -> None:
             ask(X, groups=np.zeros(30))
         with pytest.raises(udcp.InputError, match="leave out weights, or cv"):
             ask(X, weights=np.ones(30))
-    with pytest.raises(udcp.InputError, match="several alphas: choose one"):
+    with pytest.raises(udcp.InputError, match="several alphas: give alpha"):
         made.predict_set(X)
     with pytest.raises(udcp.InputError, match=r"not fitted for alpha 0\.2"):
         made.predict_set(X, alpha=0.2)

@@ -45,7 +45,13 @@ _OPTIONS = {
     "randomize=False": "no --randomize",
     'bins= needs conditional="difficulty"': "--bins needs --conditional difficulty",
     "in the units of the harm: give alpha=": "in the units of the harm: give --alpha",
+    'conditional="group" or "class"': "--group or --conditional class",
     'conditional="group"': "--group",
+    "simultaneous=True needs confidence,": "--simultaneous needs --confidence,",
+    "simultaneous=True needs conditional": "--simultaneous needs --conditional",
+    "class_names has": "--class-names has",
+    "pass probs.T": "save the transposed array",
+    "several alphas: give alpha,": "several alphas: give --alpha,",
     "groups=": "--group",
     'repair="temperature"': "--repair temperature",
     'repair="auto"': "--repair auto",
@@ -260,7 +266,7 @@ def chooses_oracle(verb: F) -> F:
         multiple=True,
         callback=_options,
         metavar="NAME=VALUE",
-        help="Option of the oracle, such as M=12 or lam=0.1; may be repeated.",
+        help="Option of the oracle, such as lam=0.1 for raps; may be repeated.",
     )(verb)
     return click.option("--oracle", default="price", show_default=True, metavar="NAME", help="Oracle to use.")(verb)
 

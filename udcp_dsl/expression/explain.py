@@ -64,10 +64,11 @@ def free_labels_warning(loss: Loss) -> Diagnostic | None:
     way_out = (
         "give each label a cost above 0; is the sign right?" if gain else "give `size` a small weight: + 0.01 * size"
     )
+    what = "labels of negative cost" if gain else "labels that cost nothing"
     return Diagnostic(
         "W601",
         loss.expression.root.span,
-        f"{'a gain' if gain else 'free of cost'}: {named}; a cost-aware oracle puts such labels into every set",
+        f"{what}: {named}; cost-aware oracles put them into every set",
         way_out,
         "warning",
         () if gain else (_small_weight(loss),),

@@ -202,7 +202,11 @@ def listed(values: Any, noun: str) -> list[Any]:
         raise InputError(f"{noun}: a frame; pass one of its columns")
     shape = getattr(values, "shape", (0,))
     if len(shape) != 1:
-        help = "pass .ravel()" if shape[1:] == (1,) else "pass one column (for one-hot rows .argmax(axis=1))"
+        help = (
+            "pass .ravel()"
+            if shape[1:] == (1,)
+            else "pass one column (of one-hot rows, .argmax(axis=1)); were probabilities given in its place?"
+        )
         raise InputError(f"{noun}: the shape is {tuple(shape)}, expected one dimension; {help}")
     listing = next((m for m in ("tolist", "to_list", "to_pylist") if hasattr(values, m)), None)
     entries = list(values) if listing is None else getattr(values, listing)()

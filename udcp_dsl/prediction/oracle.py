@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean
+from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean, nearest
 from udcp_dsl.prediction.containers import BlockedMatrix, to_array
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
 
@@ -520,11 +520,11 @@ def _check_options(name: str, factory: Any, loss: Loss, options: Mapping[str, ob
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return
     known = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    listed = f"its options: {', '.join(known)}" if known else "it has none"
+    listed = f"its options: {', '.join(known)}" if known else "it takes no options"
     for option in options:
         if option not in known:
-            help_text = did_you_mean(option, known) + " " if known else ""
-            raise OracleError(f"oracle {name!r} has no option {option!r}: {help_text}({listed})")
+            help_text = f": {did_you_mean(option, known)} ({listed})" if nearest(option, known) else f"; {listed}"
+            raise OracleError(f"oracle {name!r} has no option {option!r}{help_text}")
     try:
         signature.bind(loss, **options)
     except TypeError as error:

@@ -123,7 +123,9 @@ def test_free_labels_are_warned_of(udcp: Udcp, folder: Path) -> None:
     (folder / "free.loss").write_text("labels 1..9\nloss l = any({1, 2}) + 3")
     result = udcp("check", "free.loss")
     assert result.exit_code == 0
-    assert result.stderr.startswith("free.loss:2:10: warning[W601]: free of cost: '3', '4', '5' and 4 more;")
+    assert result.stderr.startswith(
+        "free.loss:2:10: warning[W601]: labels that cost nothing: '3', '4', '5' and 4 more;"
+    )
     assert "= help: give `size` a small weight: + 0.01 * size" in result.stderr
     data = json.loads(udcp("check", "free.loss", "--json").stdout)
     assert data["free_labels"] == ["3", "4", "5", "6", "7", "8", "9"]

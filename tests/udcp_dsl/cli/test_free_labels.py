@@ -38,7 +38,7 @@ _SCORING = [
 @pytest.mark.parametrize("line", _SCORING)
 def test_every_command_says_it_once_and_first(rows: None, udcp: Udcp, line: str) -> None:
     told = udcp(*line.split()).stderr
-    assert told.startswith("gain.loss:2:10: warning[W601]: a gain: 'a', 'b', 'c' and 1 more;")
+    assert told.startswith("gain.loss:2:10: warning[W601]: labels of negative cost: 'a', 'b', 'c' and 1 more;")
     assert told.count("W601") == 1
     data = json.loads(udcp(*line.split(), "--json").stdout)
     assert [x["code"] for x in data["diagnostics"]] == ["W601"]

@@ -138,7 +138,7 @@ def test_levels_and_groups(udcp: Udcp, predictor: SetPredictor) -> None:
     assert np.array_equal(np.load("sets.npy"), grouped.predict_set(NEW, alpha=0.4, groups=SITES).mask)
     several = udcp("predict", "grouped.json", *source)
     assert several.exit_code == 2
-    assert "calibrated for several alphas: choose one of 0.2, 0.4" in several.stderr
+    assert "calibrated for several alphas: give --alpha, one of 0.2, 0.4" in several.stderr
     without = udcp("predict", "grouped.json", *TABLE, "--alpha", "0.4", "-o", "sets.npy")
     assert without.exit_code == 2
     assert "calibrated by group, so prediction needs the group of each row: give --group" in without.stderr

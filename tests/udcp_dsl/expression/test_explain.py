@@ -55,5 +55,5 @@ def test_free_labels() -> None:
     one = free_labels_warning(loads("labels { a, b } loss l = any({ a })"))
     assert one is not None
     assert (one.code, one.severity, one.span.text) == ("W601", "warning", "any({ a })")
-    assert one.message == "free of cost: 'b'; a cost-aware oracle puts such labels into every set"
+    assert one.message == "labels that cost nothing: 'b'; cost-aware oracles put them into every set"
     assert one.help == "give `size` a small weight: + 0.01 * size"

@@ -116,7 +116,7 @@ def test_several_alphas_at_once(oracle: str) -> None:
     assert (masks[1] <= masks[2]).all()
     one = SetPredictor(LOSS, oracle, options=options, confidence_level=0.9).calibrate(P_CAL, Y_CAL)
     assert np.array_equal(one.predict_set(P_NEW).mask, masks[1])
-    with pytest.raises(InputError, match="calibrated for several alphas: choose one"):
+    with pytest.raises(InputError, match="calibrated for several alphas: give alpha"):
         predictor.predict_set(P_NEW)
     with pytest.raises(InputError, match=r"not calibrated for alpha 0\.2"):
         predictor.predict_set(P_NEW, alpha=0.2)

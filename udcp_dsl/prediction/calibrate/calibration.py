@@ -163,7 +163,7 @@ class Calibration(Cellwise):
         known = ", ".join(map(show_level, self.alphas))
         if alpha is None:
             if len(self.alphas) > 1:
-                raise InputError(f"calibrated for several alphas: choose one of {known}")
+                raise InputError(f"calibrated for several alphas: give alpha, one of {known}")
             return self.alphas[0]
         level = exact_level(alpha, below=self.rule.below)
         if level not in self.alphas:

@@ -195,9 +195,7 @@ class Promise(Cellwise):
             parse=read_whole_number,
             metavar="NUMBER",
             refuse=lambda p: (
-                f'bins= needs conditional="difficulty" (it is {p.conditional!r})'
-                if p.bins is not None and not p.by_difficulty
-                else None
+                'bins= needs conditional="difficulty"' if p.bins is not None and not p.by_difficulty else None
             ),
         )
     )
@@ -226,7 +224,7 @@ class Promise(Cellwise):
             refuse=lambda p: (
                 None
                 if not p.simultaneous
-                else "simultaneous=True needs confidence: it is the confidence that is shared"
+                else "simultaneous=True needs confidence, which it shares among the parts"
                 if p.confidence is None
                 else "simultaneous=True needs conditional: without it there is one threshold"
                 if p.is_marginal

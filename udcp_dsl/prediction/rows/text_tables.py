@@ -122,8 +122,9 @@ def _refuse_other_separators(header: list[str], rows: Iterator[tuple[int, list[s
         if len(cells) != len(names) and len(header) == 1 and first:
             continue
         decimal = any(_DECIMAL_COMMA.fullmatch(cell.strip()) for cell in cells)
+        commas = ", and its numbers have decimal commas" if decimal else ""
         raise InputError(
-            f"its fields are separated by {separator!r}, not by commas{' and have decimal commas' if decimal else ''}; "
+            f"its fields are separated by {separator!r}, not by commas{commas}; "
             + _conversion_advice(f"sep={separator!r}" + (", decimal=','" if decimal else ""))
         )
 

@@ -110,7 +110,9 @@ def _cases(loss: Loss, cases: Sequence[Claim] | str | Path | None) -> tuple[Case
     if cases is None:
         path = Path(loss.source.name).with_suffix(ENDING)
         if not path.is_file():
-            raise InputError(f"there are no cases beside the spec: write some into {path}, or give cases")
+            raise InputError(
+                f"there are no cases beside the spec: write some into {path}, or name another file (cases=, --cases)"
+            )
         return parse_cases(read_source(path))
     if isinstance(cases, str | Path):
         return parse_cases(read_source(cases))

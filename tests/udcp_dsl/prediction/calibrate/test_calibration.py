@@ -216,7 +216,7 @@ def test_marginal_with_several_alphas() -> None:
     assert (c.n, c.conditional, c.thresholds("0.5")) == (100, None, 50.0)
     with pytest.raises(InputError, match=r"not calibrated for alpha 0\.2: choose from 0\.1, 0\.05, 0\.5"):
         c.tau(0.2)
-    with pytest.raises(InputError, match="several alphas: choose one"):
+    with pytest.raises(InputError, match="several alphas: give alpha"):
         c.tau()
     assert calibrate(np.arange(9), alphas=Decimal("0.1")).tau() == 8.0
     with pytest.raises(InputError, match=r"alpha is 0\.1, 0\.1: give at least one level, each once"):

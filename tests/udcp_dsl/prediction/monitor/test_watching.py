@@ -206,7 +206,7 @@ def test_anchored_scores_are_watched_at_their_alpha() -> None:
     assert made.anchors is not None
     assert made.calibration_scores is not None
     assert made.calibration_scores.alphas == made.alphas
-    with pytest.raises(udcp.InputError, match="several alphas: choose one"):
+    with pytest.raises(udcp.InputError, match="several alphas: give alpha"):
         udcp.Monitor(made)
     new, truth = rows(200, 5)
     for alpha in ("0.1", "0.3"):
