@@ -24,7 +24,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError, OracleError, keeping_warnings, warn
+from udcp_dsl.diagnostics import InputError, OracleError, install_hint, keeping_warnings, warn
 from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.prediction.calibrate import Level
 from udcp_dsl.prediction.containers import BlockedMatrix
@@ -258,7 +258,7 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Any]:
     try:
         import distributed
     except ImportError as error:
-        raise InputError("the engine dask needs distributed: pip install 'udcp_dsl[dask]'") from error
+        raise InputError(f"the engine dask needs distributed: {install_hint('dask')}") from error
     import logging
 
     if scheduler is not None:

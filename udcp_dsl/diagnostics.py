@@ -311,6 +311,15 @@ class OracleError(ValueError):
     """An oracle that does not exist, does not apply to a loss, or was given invalid options."""
 
 
+def install_hint(extra: str) -> str:
+    """How to install the packages of an optional extra.
+
+    >>> install_hint("report")
+    "pip install 'udcp_dsl[report]' (in a clone of the repository: pip install '.[report]')"
+    """
+    return f"pip install 'udcp_dsl[{extra}]' (in a clone of the repository: pip install '.[{extra}]')"
+
+
 def nearest(name: str, known: Iterable[str], most: int = 3) -> list[str]:
     """The known names that `name` is probably a misspelling of, likeliest first; none if it is a number.
 

@@ -20,7 +20,9 @@ try:
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 except ImportError:
-    raise ImportError("udcp_dsl.sklearn needs scikit-learn: pip install 'udcp_dsl[sklearn]'") from None
+    from udcp_dsl.diagnostics import install_hint
+
+    raise ImportError(f"udcp_dsl.sklearn needs scikit-learn: {install_hint('sklearn')}") from None
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.domain import WHOLE_NUMBER

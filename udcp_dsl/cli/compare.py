@@ -23,7 +23,7 @@ from udcp_dsl.cli.row_options import (
 )
 from udcp_dsl.cli.spec import diagnostics_of, reads_specs
 from udcp_dsl.cli.terminal import STDOUT, written_to
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, install_hint
 from udcp_dsl.prediction.promises.promise import COMPARED, Promise
 from udcp_dsl.showing import Styled
 
@@ -128,7 +128,7 @@ def command(
             "--report and --figures compare oracles at one alpha, but --miss finds one alpha per oracle: give --alpha"
         )
     if outputs.drawn and find_spec("matplotlib") is None:
-        raise InputError("the report and the figures need matplotlib: pip install 'udcp_dsl[report]'")
+        raise InputError(f"the report and the figures need matplotlib: {install_hint('report')}")
     if swept:
         _check_sweep(swept, losses, outputs)
     with collect_warnings():  # refuses impossible promises before anything is read

@@ -19,7 +19,7 @@ from udcp_dsl.cli.compare import Outputs
 from udcp_dsl.cli.ending import finish, json_option, show
 from udcp_dsl.cli.progress import tracked, waiting
 from udcp_dsl.cli.row_options import alpha_option, check_output, collect_warnings
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, install_hint
 from udcp_dsl.showing import Column, Description, Styled, Table, counted, listed
 
 if TYPE_CHECKING:
@@ -102,9 +102,7 @@ def command(
     needed = ("matplotlib", "py3langid", "django") if dataset == "languages" else ("matplotlib", "sklearn")
     if any(find_spec(module) is None for module in needed):
         extra = "demo" if dataset == "languages" else "demo,sklearn"
-        raise InputError(
-            f"the demo needs {' and '.join(needed)}: pip install 'udcp_dsl[{extra}]' (or '.[{extra}]' here)"
-        )
+        raise InputError(f"the demo needs {' and '.join(needed)}: {install_hint(extra)}")
     with collect_warnings() as warnings:
         with waiting("building the data"):
             data = _languages(rows, seed, probabilities) if dataset == "languages" else _digits(rows, seed)

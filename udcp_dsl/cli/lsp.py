@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import click
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, install_hint
 
 
 @click.command("lsp", epilog="Example:  udcp lsp --tcp 2087    (editors start `udcp lsp` themselves, over stdio)")
@@ -25,7 +25,7 @@ def command(stdio: bool, port: int | None, host: str) -> None:
     if stdio and port is not None:
         raise click.UsageError("--stdio and --tcp exclude each other")
     if find_spec("pygls") is None:
-        raise InputError("the language server needs pygls: pip install 'udcp_dsl[lsp]'")
+        raise InputError(f"the language server needs pygls: {install_hint('lsp')}")
     from udcp_dsl.lsp.server import make_server
 
     server = make_server()

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, install_hint
 from udcp_dsl.prediction.files import atomic_write
 
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
@@ -67,4 +67,4 @@ def version_of(package: str, needed_by: str, extra: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
-        raise InputError(f"{needed_by} {package}: pip install 'udcp_dsl[{extra}]'") from None
+        raise InputError(f"{needed_by} {package}: {install_hint(extra)}") from None

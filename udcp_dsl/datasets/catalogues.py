@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, install_hint
 
 # %(name)s, %s, %d, %%; {name}; <a href="...">, </a>; &nbsp;
 _NO_LANGUAGE = re.compile(r"%\([^)]*\)[a-zA-Z]?|%[-#0-9.]*[a-zA-Z%]|\{[^}]*\}|<[^>]*>|&[a-z]+;")
@@ -37,7 +37,7 @@ def entries(codes: Collection[str]) -> list[Entry]:
     """
     spec = find_spec("django")
     if spec is None or spec.origin is None:
-        raise InputError("the catalogues come from Django: pip install 'udcp_dsl[demo]'")
+        raise InputError(f"the catalogues come from Django: {install_hint('demo')}")
     root = Path(spec.origin).parent
     found: dict[tuple[str, str], str] = {}
     for file in sorted(root.rglob("locale/*/LC_MESSAGES/*.mo"), key=lambda file: file.relative_to(root).parts):

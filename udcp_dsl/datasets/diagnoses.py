@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, install_hint
 
-_NEEDS = "pip install 'udcp_dsl[medicine]'"
+_NEEDS = install_hint("medicine")
 
 
 @dataclass(frozen=True)

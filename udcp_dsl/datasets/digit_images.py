@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, install_hint
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ def digits(seed: int = 0, *, training_rows: int = 300, C: float = 30.0) -> Digit
         from sklearn.datasets import load_digits
         from sklearn.linear_model import LogisticRegression
     except ImportError:
-        raise InputError("the digits come from scikit-learn: pip install 'udcp_dsl[sklearn]'") from None
+        raise InputError(f"the digits come from scikit-learn: {install_hint('sklearn')}") from None
     X, y = load_digits(return_X_y=True)
     if not 50 <= training_rows < len(y):
         raise InputError(f"training_rows is {training_rows}: give 50 to {len(y) - 1}")

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, install_hint
 
 _CHECKED = 32  # texts on which our probabilities are compared with the package's own
 _TOLERANCE = 1e-4  # the package multiplies in half precision
@@ -86,7 +86,7 @@ def load_identifier() -> Identifier:
     try:
         from py3langid import langid
     except ImportError:
-        raise InputError("the classifier comes from py3langid: pip install 'udcp_dsl[demo]'") from None
+        raise InputError(f"the classifier comes from py3langid: {install_hint('demo')}") from None
     if not hasattr(langid.LanguageIdentifier, "from_model_file"):
         raise InputError("the installed py3langid is older than 0.4: pip install -U py3langid")
     return Identifier(langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True))

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, install_hint
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -35,7 +35,7 @@ def require_pyarrow(ending: str) -> Any:
         import pyarrow.feather
         import pyarrow.parquet
     except ImportError as error:
-        raise InputError(f"{ending} files need pyarrow: pip install 'udcp_dsl[tables]'") from error
+        raise InputError(f"{ending} files need pyarrow: {install_hint('tables')}") from error
     return pyarrow
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, install_hint
 from udcp_dsl.prediction.files import PathLike, atomic_write
 from udcp_dsl.report.figures import Figure, figures
 from udcp_dsl.report.palette import COLOURS, GRID, INK, MUTED, PAPER
@@ -102,7 +102,7 @@ def require_matplotlib() -> None:
     try:
         import matplotlib.figure  # noqa: F401  # asked for here, so that nothing is half done without it
     except ImportError as error:
-        raise InputError("reports and figures need matplotlib: pip install 'udcp_dsl[report]'") from error
+        raise InputError(f"reports and figures need matplotlib: {install_hint('report')}") from error
 
 
 def rendered(figure: Figure, *formats: str) -> dict[str, bytes]:

@@ -7,7 +7,7 @@ import secrets
 import socket
 from collections.abc import Callable
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, install_hint
 from udcp_dsl.studio.studio import Studio
 
 PORT = 8765
@@ -21,7 +21,7 @@ def require_studio() -> None:
         import starlette
         import uvicorn
     except ImportError as error:
-        raise InputError("the studio needs starlette and uvicorn: pip install 'udcp_dsl[studio]'") from error
+        raise InputError(f"the studio needs starlette and uvicorn: {install_hint('studio')}") from error
     del starlette, uvicorn
 
 

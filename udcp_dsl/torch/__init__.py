@@ -8,7 +8,9 @@ from __future__ import annotations
 try:
     import torch as _torch  # noqa: F401  (only to say how to get it)
 except ImportError:
-    raise ImportError("udcp_dsl.torch needs torch: pip install 'udcp_dsl[torch]'") from None
+    from udcp_dsl.diagnostics import install_hint
+
+    raise ImportError(f"udcp_dsl.torch needs torch: {install_hint('torch')}") from None
 
 from udcp_dsl.torch.embeddings import hierarchy_from_embeddings
 from udcp_dsl.torch.probabilities import logits, mc_probabilities, probabilities
