@@ -122,7 +122,7 @@ class Summary:
 
     @property
     def objective(self) -> float:
-        """What oracles are ranked by: the mean cost and, with `miss`, the misses."""
+        """The mean cost and, with `miss`, that of the misses, by which oracles are ranked."""
         return self.cost_mean if self.total is None else self.total
 
 

@@ -109,7 +109,10 @@ def test_logits_and_scores(udcp: Udcp) -> None:
         ),
         (["--row", "0", "--oracle", "lac", "--ignore", "site"], "p.npy: an array has no named columns to ignore"),
         (["--row", "0", "--oracle", "lac", "--top", "0"], "0 is not in the range"),
-        (["--row", "0", "--oracle", "lac", "--class-names", "a,b"], "class_names has 2 names, but there are 4 labels"),
+        (
+            ["--row", "0", "--oracle", "lac", "--class-names", "a,b"],
+            "--class-names has 2 names, but there are 4 labels",
+        ),
         ([], "Missing option '--row'"),
     ],
 )

@@ -86,6 +86,15 @@ def test_weights_that_could_all_be_zero_are_not() -> None:
     assert fit.loss({"a"}) > fit.loss({"b"})
 
 
+def test_a_value_at_the_end_of_its_range_is_named() -> None:
+    loss = udcp.loads("labels {a, b}  param x = 1 in [0, 9]  param y = 1 in [0, 9]  loss l = x * size + y * any({a})")
+    fit = udcp.fit_params(loss, [({"a"}, ">", {"b"})])
+    assert fit.values["x"] == 0
+    assert "At the end of the range: x = 0 (no effect)" in str(fit)
+    inner = udcp.fit_params(loss, [({"b"}, "==", 2.0), ({"a"}, "==", 3.0)])
+    assert "At the end" not in str(inner)
+
+
 def test_contradictions_are_irreducible() -> None:
     cases = [*CASES, ({"bear"}, ">", 9)]
     fit = udcp.fit_params(LOSS, cases)

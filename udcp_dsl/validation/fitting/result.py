@@ -176,6 +176,10 @@ class Fit(Result):
             yield f"The smallest margin is {self.margin:.2%} of the mean of the two costs."
         if self.ok and not self.exact:
             yield "The ranges are those of the solutions that the search found: the true ones may be wider."
+        at_end = [x for x in self.params if x.value in x.range] if self.ok else []
+        if at_end:
+            named = ", ".join(f"{x.name} = {x.value:g}{' (no effect)' if x.value == 0 else ''}" for x in at_end)
+            yield f"At the end of the range: {named}. If you did not mean that, add a comparison that rules it out."
         if self.suggestion is not None:
             yield f"Worth asking next: {self.suggestion.question}"
         elif self.ok:
