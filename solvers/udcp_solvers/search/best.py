@@ -63,6 +63,9 @@ _FEW_NODES = 8
 # The most moves of a line, in the first node and in others.
 _FIRST_MOVES, _MOVES = 14, 5
 
+# The outcomes of a node that is bounded (see `_tighten`).
+ATTAINED, CUT_OFF, NO_SET, BRANCH = range(4)
+
 
 @jit
 def best_set(ints: Ints, floats: Floats, asked: Question, found: Marks, started: bool, T: Workspace) -> float:
@@ -179,63 +182,94 @@ def _step(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspac
         return
     first = search.node_count == 1
     start_lines(_FIRST_MOVES if first else _MOVES, T.line)
-    T.left_over.counted = _countable(ints, node, T)
-    bound, value, solved = _tighten(ints, floats, asked, node, bound, found, T)
+    outcome = _tighten(ints, floats, asked, node, top, found, T)
     if first:
         put(T.warm_lines, node.lines)
-    if solved or bound >= _cutoff(T.search):
+    if outcome != BRANCH:
         if search.margins_from_closed:
-            note_closed(bound, value, node, T)
+            note_closed(T.bounds[top], search.minimum, node, T)
         return
     if first:
         search.shift = _drop_fixed(ints, floats, node, T)
         search.best += search.shift
         search.ceiling += search.shift
-        bound += search.shift
-    T.bounds[top] = bound
+        T.bounds[top] += search.shift
+    bound = T.bounds[top]
     search.top = branch(ints, floats, top, T)
     if search.margins_from_closed and search.top == top:
         note_closed(bound, -np.inf, node, T)
 
 
 @jit
-def _tighten(
-    ints: Ints, floats: Floats, asked: Question, node: Node, bound: float, found: Marks, T: Workspace
-) -> tuple[float, float, bool]:
-    """Bound a node, and move its lines and fix labels until it ends or gets no better.
+def _tighten(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, found: Marks, T: Workspace) -> int:
+    """Raise the bound of the node at `top`, by moving lines and fixing labels, until its outcome is known.
 
-    Returns the bound, the minimum of the last minorant, and whether the node is solved: its bound is attained, and sets
-    of equal value are not asked for.
+        ATTAINED    no set of the node is better than the one that attains the bound: the node is closed
+        CUT_OFF     the bound is no better than the incumbent: the node is closed
+        NO_SET      labels are fixed, and no set that agrees with them touches what must be touched: it is dropped
+        BRANCH      none of these, and the bound can be raised no more: two nodes take its place
+
+    Other sets may be as good as the one that attains the bound: if ties are asked for, such a node is divided, too.
     """
     search, left = T.search, T.left_over
-    value, again, last = -np.inf, True, False
-    while again:
-        value = bounded(ints, floats, node, T)
-        better = value > bound
-        bound = max(bound, value)
-        if bound >= _cutoff(T.search):
-            break
-        cost = net_cost(ints, floats, T.chosen, T)
-        _offer(cost, asked.ties, found, T)
-        if cost <= value + search.slack:
-            return bound, value, not asked.ties
-        at_root = last and left.counted < 0
-        again = not last and next_line(ints, floats, node, value, _cutoff(T.search), T)
-        if not again and not last and search.node_count == 1 and left.counted < 0:
-            # Labels are fixed in the first node at its best lines; they are then fixed in all nodes.
-            at_root = value == bound
-            again = last = not at_root
-        if at_root:
-            _polish(ints, floats, node, found, T)
-            note_root(value, T)
-        fixes = at_root or (better and not search.margins_from_closed and search.node_count > 1)
-        if fixes and not _fix(ints, node, _cutoff(T.search) - value, T):
-            return np.inf, value, False
-        if not again and left.counted < 0:
+    left.counted = _countable(ints, node, T)
+    outcome = _climb(ints, floats, asked, node, top, found, T)
+    if left.counted < 0:  # `by_count` does not compute changes, without which no label is fixed
+        if outcome == BRANCH and search.node_count == 1:
+            outcome = _fix_root(ints, floats, asked, node, top, found, T)
+        if outcome == BRANCH:
             # Once labels are fixed, few may be left.
             left.counted = _countable(ints, node, T)
-            again = left.counted >= 0
-    return bound, value, False
+            if left.counted >= 0:
+                outcome = _climb(ints, floats, asked, node, top, found, T)
+    if outcome == ATTAINED and asked.ties:
+        outcome = BRANCH
+    # The incumbent may have become better since the bound was compared with it.
+    return CUT_OFF if outcome == BRANCH and T.bounds[top] >= _cutoff(search) else outcome
+
+
+@jit
+def _climb(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, found: Marks, T: Workspace) -> int:
+    """Bound a node, and move its lines as long as that may raise the bound; returns the outcome.
+
+    Once a search is long, labels are fixed whenever the bound has risen.
+    """
+    search, moved = T.search, True
+    while moved:
+        before = T.bounds[top]
+        outcome = _bound(ints, floats, asked, node, top, found, T)
+        if outcome != BRANCH:
+            return outcome
+        moved = next_line(ints, floats, node, search.minimum, _cutoff(search), T)
+        fixes = search.node_count > 1 and not search.margins_from_closed
+        if fixes and search.minimum > before and not _fix(ints, node, T):
+            return NO_SET
+    return BRANCH
+
+
+@jit
+def _bound(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, found: Marks, T: Workspace) -> int:
+    """Bound a node once, at its lines, and offer the set that attains the bound; returns the outcome."""
+    search = T.search
+    search.minimum = bounded(ints, floats, node, T)
+    T.bounds[top] = max(T.bounds[top], search.minimum)
+    if T.bounds[top] >= _cutoff(search):
+        return CUT_OFF
+    cost = net_cost(ints, floats, T.chosen, T)
+    _offer(cost, asked.ties, found, T)
+    return ATTAINED if cost <= search.minimum + search.slack else BRANCH
+
+
+@jit
+def _fix_root(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, found: Marks, T: Workspace) -> int:
+    """Fix labels in the first node, at its best lines; they are then fixed in all nodes. Returns the outcome."""
+    if T.search.minimum < T.bounds[top]:  # the last lines were worse, and have been put back to the best ones
+        outcome = _bound(ints, floats, asked, node, top, found, T)
+        if outcome != BRANCH:
+            return outcome
+    _polish(ints, floats, node, found, T)
+    note_root(T.search.minimum, T)
+    return BRANCH if _fix(ints, node, T) else NO_SET
 
 
 @jit
@@ -249,8 +283,9 @@ def _offer(cost: float, ties: bool, found: Marks, T: Workspace) -> None:
 
 
 @jit
-def _fix(ints: Ints, node: Node, room: float, T: Workspace) -> bool:
-    """Fix the labels of a node whose change would raise its bound by more than `room`; False if that leaves no set."""
+def _fix(ints: Ints, node: Node, T: Workspace) -> bool:
+    """Fix the labels of a node whose change would raise its bound above the incumbent; False if that leaves no set."""
+    room = _cutoff(T.search) - T.search.minimum
     if T.left_over.cap > room and fix_labels(ints, node, room, T):
         T.search.margins_from_closed = False
         return touch(ints, node, T)

@@ -59,6 +59,7 @@ _SEARCH = [
     ("ceiling", "f8"),  # the value of all labels at the limit of the loss
     ("shift", "f8"),  # by how much both rose when labels were dropped
     ("open_bound", "f8"),  # the least bound of a node that the budget left open
+    ("minimum", "f8"),  # of the last minorant: the bound at its lines
     ("slack", "f8"), ("tie_room", "f8"),  # tolerance, and how far above the incumbent nodes are still looked at
     ("steepest", "f8"),  # the largest worth
     ("margins_from_closed", "?"),  # whether margins can use the bounds of closed nodes
