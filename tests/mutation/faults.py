@@ -63,8 +63,8 @@ _MATHEMATICS = (
     Fault(
         "search: the second threshold forgotten, so that labels settle that may change",
         "solvers/udcp_solvers/search/bound.py",
-        "cap = second - total",
-        "cap = np.inf",
+        "max_change = second - total",
+        "max_change = np.inf",
         (SEARCH,),
     ),
     Fault(

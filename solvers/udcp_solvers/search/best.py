@@ -1,7 +1,7 @@
 """The best set at a price: the least L(S) - mu p(S) over sets that hold some labels and leave out others.
 
-Branch and bound. A node N is a part of these sets; its bound is at most the least L(S) - mu p(S) over S in N. Open
-nodes wait on a stack, the one that has the set just found on top. A step takes the top one and
+Branch and bound. A node N is a part of these sets; its bound is at most the least L(S) - mu p(S) over S in N. Nodes
+wait on a stack, the one that has the set just found on top. A step takes the top one and
 
 - drops it if its bound is no better than the incumbent, the best set known;
 - bounds it by the minimum of a minorant, whose lines are moved until it is high; the set that attains the minimum may
@@ -9,9 +9,9 @@ nodes wait on a stack, the one that has the set just found on top. A step takes 
 - fixes labels that would raise the bound above the incumbent if they changed sides;
 - closes it if the set costs what the minorant says, or else branches: two nodes in its place.
 
-So all sets are covered, whatever the loss. If the budget of nodes is used up, the least bound of the nodes left open
-says how much better another set could be. For min(L, c), nodes are those of L, and there is one more set, all labels at
-the limit c, whose value is the *ceiling*. docs/engine.md follows an example.
+So all sets are covered, whatever the loss. If the budget of nodes is used up, the least bound of the nodes that are
+left says how much better another set could be. For min(L, c), nodes are those of L, and there is one more set, all
+labels at the ceiling c. docs/engine.md follows an example.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from udcp_solvers.search.layout import (
     Floats,
     Ints,
     Marks,
+    ceiling_of,
     counted_of,
-    limit_of,
     numbers,
     part,
 )
@@ -76,22 +76,22 @@ def best_set(ints: Ints, floats: Floats, asked: Question, found: Marks, started:
     `T.margin` for the labels that are free.
     """
     search = T.search
-    fix_at_root(ints, floats, asked, T)
-    _open_root(ints, floats, asked, T)
+    fix_by_worth(ints, floats, asked, T)
+    _begin_root(ints, floats, asked, T)
     if started and _agrees(found, T.labels):
         search.best = net_cost(ints, floats, found, T)
     while search.top > 0:
         _step(ints, floats, asked, found, T)
-    least = min(search.best, search.ceiling)
-    gap = least - min(least, search.open_bound)
+    least = min(search.best, search.ceiling_value)
+    gap = least - min(least, search.unfinished_bound)
     gap = gap if gap > search.slack else 0.0
-    at_limit = limit_of(ints) >= 0 and _take_limit(asked, found, T)
-    _fill_margins(ints, asked, found, gap, at_limit, T)
+    at_ceiling = ceiling_of(ints) >= 0 and _take_ceiling(asked, found, T)
+    _fill_margins(ints, asked, found, gap, at_ceiling, T)
     return gap
 
 
 @jit
-def fix_at_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> None:
+def fix_by_worth(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> None:
     """Fix labels that cost more than they are worth in every set, or whose worth is above the span of the loss.
 
     The other labels are open. Also fills the margins of the labels that are fixed.
@@ -101,57 +101,57 @@ def fix_at_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> No
     search.steepest = 0.0
     for y in range(len(asked.p)):
         label, p = T.labels[y], asked.p[y]
-        label.p, label.root = p, asked.fixed[y]
-        if label.root == FREE:
+        label.p, label.fixed = p, asked.fixed[y]
+        if label.fixed == FREE:
             T.margin[y] = adds[y] - mu * p
             if T.margin[y] > 0.0 or (p == 0.0 and adds[y] >= 0.0):
-                label.root = OUT
+                label.fixed = OUT
             elif mu * p > (1.0 + 1e-9) * asked.span and p > 0.0:
-                label.root = IN
+                label.fixed = IN
                 T.margin[y] = mu * p - asked.span
-        if label.root != OUT:
+        if label.fixed != OUT:
             T.open[count] = y
             count += 1
             # The worth of labels that every set has does not count: beside it small values would lose their digits.
-            label.worth = mu * p if label.root == FREE else 0.0
+            label.worth = mu * p if label.fixed == FREE else 0.0
             scale += label.worth
             search.steepest = max(search.steepest, label.worth)
-    search.open, search.ceiling = count, np.inf
-    capped = limit_of(ints)
-    if capped >= 0:
-        search.ceiling = numbers(ints, floats, NUMBERS)[2 * capped]
+    search.open, search.ceiling_value = count, np.inf
+    i = ceiling_of(ints)
+    if i >= 0:
+        search.ceiling_value = numbers(ints, floats, NUMBERS)[2 * i]
         for y in range(len(asked.p)):
-            if asked.fixed[y] == FREE and T.labels[y].root != IN:
-                search.ceiling -= mu * asked.p[y]
-                scale += mu * asked.p[y] if T.labels[y].root == OUT else 0.0
+            if asked.fixed[y] == FREE and T.labels[y].fixed != IN:
+                search.ceiling_value -= mu * asked.p[y]
+                scale += mu * asked.p[y] if T.labels[y].fixed == OUT else 0.0
     search.slack = NEAR * scale
 
 
 @jit
-def _open_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> None:
+def _begin_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> None:
     """Begin with a stack of one node, all sets that agree with what is fixed, and no incumbent."""
     search, labels, constants = T.search, T.labels, numbers(ints, floats, CONSTANTS)
     for j in range(len(constants)):
-        T.quantities[j].root = constants[j]
+        T.quantities[j].settled = constants[j]
     for c in range(len(T.categories)):
-        T.categories[c].root = 0
+        T.categories[c].settled = 0
     fill(T.marks[0], 0)
     root = node_at(ints, 0, T)
     for y in range(len(labels)):
         label = labels[y]
-        root.x[y] = label.root
+        root.x[y] = label.fixed
         label.root_with, label.root_without = -np.inf, -np.inf
         label.closed_with, label.closed_without = np.inf, np.inf
     fill(root.low, -np.inf)
     fill(root.high, np.inf)
     put(root.lines, T.warm_lines)
-    if limit_of(ints) >= 0:
+    if ceiling_of(ints) >= 0:
         root.decided[len(root.decided) - 1] = FIRST
     fill(T.chosen, 0)
     _drop_fixed(ints, floats, root, T)
     T.bounds[0] = -np.inf
     search.top, search.node_count = 1, 0
-    search.best, search.open_bound, search.shift = np.inf, np.inf, 0.0
+    search.best, search.unfinished_bound, search.shift = np.inf, np.inf, 0.0
     search.tie_room = search.slack if asked.ties else -search.slack
     search.margins_from_closed, search.is_sum = True, _is_sum(ints)
 
@@ -159,12 +159,12 @@ def _open_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> Non
 @jit
 def _cutoff(search: Record) -> float:
     """The bound from which on a node is dropped."""
-    return float(min(search.best, search.ceiling) + search.tie_room)
+    return float(min(search.best, search.ceiling_value) + search.tie_room)
 
 
 @jit
 def _step(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspace) -> None:
-    """Take the top node off the stack: drop it, leave it open, close it or put two in its place."""
+    """Take the top node off the stack: drop it, leave it unfinished, close it or put two in its place."""
     search = T.search
     search.top -= 1
     top = search.top
@@ -174,14 +174,14 @@ def _step(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspac
             note_closed(bound, -np.inf, node, T)
         return
     if search.node_count >= asked.budget or top + 2 > len(T.bounds):  # used up, or no room on the stack for two nodes
-        search.open_bound, search.margins_from_closed = min(search.open_bound, bound), False
+        search.unfinished_bound, search.margins_from_closed = min(search.unfinished_bound, bound), False
         return
     search.node_count += 1
     search.margins_from_closed = search.margins_from_closed and search.node_count <= _FEW_NODES
     if not touch(ints, node, T) or not intervals(ints, floats, node, T):
         return
     first = search.node_count == 1
-    start_lines(_FIRST_MOVES if first else _MOVES, T.line)
+    start_lines(_FIRST_MOVES if first else _MOVES, T.move)
     outcome = _tighten(ints, floats, asked, node, top, found, T)
     if first:
         put(T.warm_lines, node.lines)
@@ -192,7 +192,7 @@ def _step(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspac
     if first:
         search.shift = _drop_fixed(ints, floats, node, T)
         search.best += search.shift
-        search.ceiling += search.shift
+        search.ceiling_value += search.shift
         T.bounds[top] += search.shift
     bound = T.bounds[top]
     search.top = branch(ints, floats, top, T)
@@ -286,49 +286,50 @@ def _offer(cost: float, ties: bool, found: Marks, T: Workspace) -> None:
 def _fix(ints: Ints, node: Node, T: Workspace) -> bool:
     """Fix the labels of a node whose change would raise its bound above the incumbent; False if that leaves no set."""
     room = _cutoff(T.search) - T.search.minimum
-    if T.left_over.cap > room and fix_labels(ints, node, room, T):
+    if T.left_over.max_change > room and fix_labels(ints, node, room, T):
         T.search.margins_from_closed = False
         return touch(ints, node, T)
     return True
 
 
 @jit
-def _take_limit(asked: Question, found: Marks, T: Workspace) -> bool:
-    """For min(L, c): whether the set of all labels, at the limit c, is the best one; if so, it becomes the set
+def _take_ceiling(asked: Question, found: Marks, T: Workspace) -> bool:
+    """For min(L, c): whether the set of all labels, at the ceiling c, is the best one; if so, it becomes the set
     found."""
     search = T.search
-    if search.ceiling > search.best + search.slack:
+    if search.ceiling_value > search.best + search.slack:
         return False
     for y in range(len(found)):
         fixed = asked.fixed[y]
         T.chosen[y] = IN if fixed == IN or (fixed == FREE and asked.p[y] > 0.0) else 0
-    at_limit = search.ceiling < search.best - search.slack or _comes_first(found, search.best < np.inf, T)
-    if at_limit:
+    at_ceiling = search.ceiling_value < search.best - search.slack or _comes_first(found, search.best < np.inf, T)
+    if at_ceiling:
         put(found, T.chosen)
-    return at_limit
+    return at_ceiling
 
 
 @jit
-def _fill_margins(ints: Ints, asked: Question, found: Marks, gap: float, at_limit: bool, T: Workspace) -> None:
+def _fill_margins(ints: Ints, asked: Question, found: Marks, gap: float, at_ceiling: bool, T: Workspace) -> None:
     """Compute the margin of each free label: how much worse than the best set, at least, sets are in which it is
     changed."""
     search, margin = T.search, T.margin
-    least, capped = min(search.best, search.ceiling), limit_of(ints) >= 0
+    least, has_ceiling = min(search.best, search.ceiling_value), ceiling_of(ints) >= 0
     for y in range(len(found)):
         if asked.fixed[y] != FREE:
             continue
         label = T.labels[y]
-        if label.root == FREE:
+        if label.fixed == FREE:
             at_root = label.root_without if found[y] == IN else label.root_with
             closed = label.closed_without if found[y] == IN else label.closed_with
             lowest = max(at_root, closed if search.margins_from_closed else -np.inf)
             # If labels were dropped at the root, `margins_from_closed` is False, and the bounds that count were noted
-            # before the shift.
+            # before: they lack the shift, which `least` has.
             margin[y] = max(lowest - least + search.shift, -gap)
-        elif at_limit and label.root == OUT:
+        elif at_ceiling and label.fixed == OUT:
             margin[y] = 0.0
-        if capped:
-            margin[y] = min(margin[y], search.ceiling - least + (asked.mu * asked.p[y] if found[y] == IN else 0.0))
+        if has_ceiling:
+            worth = asked.mu * asked.p[y] if found[y] == IN else 0.0
+            margin[y] = min(margin[y], search.ceiling_value - least + worth)
 
 
 @jit
@@ -408,9 +409,9 @@ def _drop_fixed(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
         if node.x[y] == IN:
             gone += T.labels[y].worth
             for j in range(len(T.quantities)):
-                T.quantities[j].root += costs[j * K + y]
+                T.quantities[j].settled += costs[j * K + y]
             for e in range(starts[y], starts[y + 1]):
-                T.categories[of[e]].root = TOUCHED
+                T.categories[of[e]].settled = TOUCHED
     put(T.candidates[:count], T.open[:count])
     for y in range(K):
         if node.x[y] == IN:
@@ -422,11 +423,11 @@ def _drop_fixed(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
 
 @jit
 def _agrees(found: Marks, labels: Records) -> bool:
-    """Whether a set agrees with the labels that are fixed at the root."""
+    """Whether a set agrees with the labels that are fixed before the first node."""
     against = 0
     for y in range(len(found)):
-        root = labels[y].root
-        against += root != FREE and (root == IN) != (found[y] == IN)
+        fixed = labels[y].fixed
+        against += fixed != FREE and (fixed == IN) != (found[y] == IN)
     return against == 0
 
 

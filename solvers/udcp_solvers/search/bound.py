@@ -29,7 +29,7 @@ def bounded(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     """The bound of a node at its lines; fills the set that attains it (`chosen`) and by how much it rises if a label
     changes sides (`change`)."""
     constant, left = minorant(ints, floats, node, T), T.left_over
-    left.cap = 0.0
+    left.max_change = 0.0
     for y in range(len(T.labels)):
         T.labels[y].change = 0.0
     if left.count_factor != 0.0:
@@ -43,7 +43,7 @@ def bounded(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
         total = max(total, forced + by_pairs(ints, floats, node, T))
         grow(ints, floats, node, T)
         return constant + total
-    t, cap = np.inf, np.inf
+    t, max_change = np.inf, np.inf
     if left.threshold < 0:
         more = touching(ints, node, T)
         if more > 0.0:
@@ -51,9 +51,9 @@ def bounded(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     else:
         total, t, second = by_threshold(ints, floats, total, node, T)
         forest_minimum(ints, node, t, T)
-        cap = second - total
-    left.cap = cap
-    changes(ints, node, t, cap, T)
+        max_change = second - total
+    left.max_change = max_change
+    changes(ints, node, t, max_change, T)
     return constant + total
 
 

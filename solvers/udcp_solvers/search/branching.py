@@ -159,9 +159,9 @@ def decidable_operand(ints: Ints, i: int, operations: Records) -> int:
             width_a, width_b = operations[a].high - operations[a].low, operations[b].high - operations[b].low
             i = a if width_a >= width_b else b
         elif third == INDICATOR:
-            open_a, open_b = operations[a].low < operations[a].high, operations[b].low < operations[b].high
+            undecided_a, undecided_b = operations[a].low < operations[a].high, operations[b].low < operations[b].high
             # The operand that determines the value of the whole on the chosen set.
-            i = a if open_a and (not open_b or operations[a].point == operations[i].point) else b
+            i = a if undecided_a and (not undecided_b or operations[a].point == operations[i].point) else b
         else:
             return int(i)
     return -1

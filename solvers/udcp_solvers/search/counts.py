@@ -46,7 +46,7 @@ def by_count(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     K, tables = len(node.x), numbers(ints, floats, TABLES)
     counts = numbers(ints, floats, COSTS)[j * K : (j + 1) * K]
     # Labels that are in are counted first.
-    before, forced = int(T.quantities[j].root + 0.5), 0.0
+    before, forced = int(T.quantities[j].settled + 0.5), 0.0
     for y in listed(T.open, T.search.open):
         T.chosen[y] = 0
         if node.x[y] == IN:

@@ -140,9 +140,9 @@ def _cheapest_touch(ints: Ints, c: int, node: Node, T: Workspace) -> tuple[float
 
 
 @jit
-def changes(ints: Ints, node: Node, t: float, cap: float, T: Workspace) -> None:
-    """Fill `change`: the least rise of the minimum if a free label changes sides; at most `cap`, the rise at any other
-    threshold than t.
+def changes(ints: Ints, node: Node, t: float, max_change: float, T: Workspace) -> None:
+    """Fill `change`: the least rise of the minimum if a free label changes sides; at most `max_change`, the rise at any
+    other threshold than t.
 
     Letting a label in adds its value and what the categories around it lack to be entered. Leaving one out takes away
     its value, or all that a category around it gains if that is less.
@@ -153,13 +153,13 @@ def changes(ints: Ints, node: Node, t: float, cap: float, T: Workspace) -> None:
             continue
         label = T.labels[y]
         if T.chosen[y] == IN:
-            label.change = min(_loss_without(above, home[y], max(-label.value, 0.0), T.categories), cap)
+            label.change = min(_loss_without(above, home[y], max(-label.value, 0.0), T.categories), max_change)
             continue
         extra, c = max(label.value, 0.0) if t == np.inf or label.entry <= t else np.inf, home[y]
-        while c >= 0 and extra < cap:
+        while c >= 0 and extra < max_change:
             extra += max(T.categories[c].v, 0.0)
             c = above[c]
-        label.change = min(extra, cap)
+        label.change = min(extra, max_change)
 
 
 @jit

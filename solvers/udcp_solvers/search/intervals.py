@@ -79,7 +79,7 @@ def touch(ints: Ints, node: Node, T: Workspace) -> bool:
     rising, above = part(ints, RISING), part(ints, ABOVE)
     categories, C = T.categories, len(above)
     for c in range(C):
-        categories[c].state = categories[c].root
+        categories[c].state = categories[c].settled
     for y in listed(T.open, T.search.open):
         if node.x[y] != OUT:
             bit = TOUCHED if node.x[y] == IN else MAY
@@ -209,7 +209,7 @@ def _quantities(ints: Ints, floats: Floats, node: Node, T: Workspace) -> bool:
     starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
     for j in range(len(T.quantities)):
         quantity = T.quantities[j]
-        low, high, size = quantity.root, quantity.root, abs(quantity.root)
+        low, high, size = quantity.settled, quantity.settled, abs(quantity.settled)
         for y in listed(T.open, T.search.open):
             cost = costs[j * K + y]
             if node.x[y] == OUT:
@@ -257,9 +257,9 @@ def net_cost(ints: Ints, floats: Floats, chosen: Marks, T: Workspace) -> float:
         if chosen[y] == IN:
             gained += T.labels[y].worth
     for c in range(len(T.categories)):
-        T.categories[c].touched = T.categories[c].root
+        T.categories[c].touched = T.categories[c].settled
     for j in range(len(T.quantities)):
-        T.quantities[j].point = T.quantities[j].root
+        T.quantities[j].point = T.quantities[j].settled
     return _cost_beside(ints, floats, chosen, labels, listed(T.candidates, T.search.candidates), T) - gained
 
 

@@ -215,7 +215,7 @@ def _add(ints: Ints, floats: Floats, j: int, f: float, node: Node, T: Workspace)
     """Add f times a quantity; returns what is added to the constant."""
     K, costs, above = len(node.x), numbers(ints, floats, COSTS), part(ints, ABOVE)
     starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
-    constant = f * T.quantities[j].root
+    constant = f * T.quantities[j].settled
     for y in listed(T.open, T.search.open):
         T.labels[y].value += f * costs[j * K + y]
     for e in range(starts[j], starts[j + 1]):
