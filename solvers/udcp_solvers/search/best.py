@@ -212,16 +212,23 @@ def _tighten(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, 
     Other sets may be as good as the one that attains the bound: if ties are asked for, such a node is divided, too.
     """
     search, left = T.search, T.left_over
-    left.counted = _countable(ints, node, T)
-    outcome = _climb(ints, floats, asked, node, top, found, T)
-    if left.counted < 0:  # `by_count` does not compute changes, without which no label is fixed
-        if outcome == BRANCH and search.node_count == 1:
-            outcome = _fix_root(ints, floats, asked, node, top, found, T)
-        if outcome == BRANCH:
-            # Once labels are fixed, few may be left.
-            left.counted = _countable(ints, node, T)
-            if left.counted >= 0:
-                outcome = _climb(ints, floats, asked, node, top, found, T)
+    left.counted, outcome = _countable(ints, node, T), BRANCH
+    for turn in range(3):  # with lines that move; in the first node, at the best ones; number by number
+        outcome = _climb(ints, floats, asked, node, top, found, T)
+        if (
+            outcome != BRANCH or left.counted >= 0
+        ):  # `by_count` does not compute changes, without which nothing is fixed
+            break
+        if search.node_count == 1:
+            if turn == 0 and search.minimum < T.bounds[top]:  # the last lines were worse, and are back at the best ones
+                continue
+            if not _fix_root(ints, floats, node, found, T):
+                outcome = NO_SET
+                break
+        # Once labels are fixed, few may be left.
+        left.counted = _countable(ints, node, T)
+        if left.counted < 0:
+            break
     if outcome == ATTAINED and asked.ties:
         outcome = BRANCH
     # The incumbent may have become better since the bound was compared with it.
@@ -261,15 +268,14 @@ def _bound(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, fo
 
 
 @jit
-def _fix_root(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, found: Marks, T: Workspace) -> int:
-    """Fix labels in the first node, at its best lines; they are then fixed in all nodes. Returns the outcome."""
-    if T.search.minimum < T.bounds[top]:  # the last lines were worse, and have been put back to the best ones
-        outcome = _bound(ints, floats, asked, node, top, found, T)
-        if outcome != BRANCH:
-            return outcome
+def _fix_root(ints: Ints, floats: Floats, node: Node, found: Marks, T: Workspace) -> bool:
+    """Fix labels in the first node, which then are fixed in all nodes; False if that leaves no set.
+
+    The better the incumbent is, the more labels are fixed: it is improved first.
+    """
     _polish(ints, floats, node, found, T)
     note_root(T.search.minimum, T)
-    return BRANCH if _fix(ints, node, T) else NO_SET
+    return _fix(ints, node, T)
 
 
 @jit
