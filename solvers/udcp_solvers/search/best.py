@@ -46,11 +46,14 @@ from udcp_solvers.search.layout import (
     Marks,
     ceiling_of,
     counted_of,
+    kind_of,
+    number_of,
     numbers,
     part,
+    sizes_of,
 )
 from udcp_solvers.search.lines import next_line, start_lines
-from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, listed, node_at
+from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, node_at, open_labels
 
 # How many labels `_polish` tries in the first node. For a sum of more labels than the second number, it tries twice as
 # many: there a trial is quick, and a better set ends many nodes.
@@ -116,10 +119,10 @@ def fix_by_worth(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> N
             label.worth = mu * p if label.fixed == FREE else 0.0
             scale += label.worth
             search.steepest = max(search.steepest, label.worth)
-    search.open, search.ceiling_value = count, np.inf
+    search.open_count, search.ceiling_value = count, np.inf
     i = ceiling_of(ints)
     if i >= 0:
-        search.ceiling_value = numbers(ints, floats, NUMBERS)[2 * i]
+        search.ceiling_value = number_of(numbers(ints, floats, NUMBERS), i)
         for y in range(len(asked.p)):
             if asked.fixed[y] == FREE and T.labels[y].fixed != IN:
                 search.ceiling_value -= mu * asked.p[y]
@@ -213,14 +216,13 @@ def _tighten(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, 
     """
     search, left = T.search, T.left_over
     left.counted, outcome = _countable(ints, node, T), BRANCH
-    for turn in range(3):  # with lines that move; in the first node, at the best ones; number by number
+    # While lines move; in the first node, perhaps once more at the best of them; then perhaps number by number.
+    for turn in range(3):
         outcome = _climb(ints, floats, asked, node, top, found, T)
-        if (
-            outcome != BRANCH or left.counted >= 0
-        ):  # `by_count` does not compute changes, without which nothing is fixed
+        if outcome != BRANCH or left.counted >= 0:  # without the changes, which `by_count` leaves out, none is fixed
             break
         if search.node_count == 1:
-            if turn == 0 and search.minimum < T.bounds[top]:  # the last lines were worse, and are back at the best ones
+            if turn == 0 and search.minimum < T.bounds[top]:  # the lines are back where the bound was higher
                 continue
             if not _fix_root(ints, floats, node, found, T):
                 outcome = NO_SET
@@ -239,7 +241,7 @@ def _tighten(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, 
 def _climb(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, found: Marks, T: Workspace) -> int:
     """Bound a node, and move its lines as long as that may raise the bound; returns the outcome.
 
-    Once a search is long, labels are fixed whenever the bound has risen.
+    Once closed nodes no longer count for the margins, labels are fixed whenever the bound has risen.
     """
     search, moved = T.search, True
     while moved:
@@ -357,8 +359,8 @@ def _is_sum(ints: Ints) -> bool:
     """Whether the loss has no hard atom, so that quantities are all that it is made of."""
     code = part(ints, CODE)
     hard = 0
-    for i in range(len(code) // 4):
-        hard += code[4 * i] in (WORST, FARTHEST, PAIRS)
+    for i in range(sizes_of(ints)[3]):
+        hard += kind_of(code, i) in (WORST, FARTHEST, PAIRS)
     return hard == 0
 
 
@@ -366,7 +368,7 @@ def _is_sum(ints: Ints) -> bool:
 def _countable(ints: Ints, node: Node, T: Workspace) -> int:
     """The table that is minimised number by number, if few labels are free; else -1."""
     free = 0
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         free += node.x[y] == FREE
     return counted_of(ints) if T.search.is_sum and free <= _MAX_COUNTED else -1
 
@@ -378,7 +380,7 @@ def _polish(ints: Ints, floats: Floats, node: Node, found: Marks, T: Workspace) 
     The labels whose value in the minorant is nearest to 0 are tried.
     """
     search, near, free = T.search, T.order, 0
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         if node.x[y] == FREE:
             near[free], T.keys[y] = y, abs(T.labels[y].value)
             free += 1
@@ -406,7 +408,7 @@ def _drop_fixed(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     costs = numbers(ints, floats, COSTS)
     starts, of = part(ints, LABEL_STARTS), part(ints, LABEL_CATEGORIES)
     K, count, held, gone = len(node.x), 0, 0, 0.0
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         if node.x[y] == FREE:
             T.open[count] = y
             count += 1
@@ -423,7 +425,7 @@ def _drop_fixed(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
         if node.x[y] == IN:
             T.candidates[count + held] = y
             held += 1
-    T.search.open, T.search.candidates = count, count + held
+    T.search.open_count, T.search.candidate_count = count, count + held
     return gone
 
 

@@ -104,8 +104,26 @@ def operation(code: Ints, i: int) -> tuple[int, int, int, int]:
 
 
 @jit
+def kind_of(code: Ints, i: int) -> int:
+    """The kind of an operation."""
+    return int(code[4 * i])
+
+
+@jit
+def operand_of(code: Ints, i: int) -> int:
+    """The first operand of an operation; for a hard atom, its place among those of its kind."""
+    return int(code[4 * i + 1])
+
+
+@jit
+def number_of(number: Floats, i: int) -> float:
+    """Factor, constant or threshold of an operation; for a hard atom the upper end."""
+    return float(number[2 * i])
+
+
+@jit
 def numbers_of(number: Floats, i: int) -> tuple[float, float]:
-    """Factor, constant or threshold of an operation, and the tolerance; for a hard atom the upper and lower end."""
+    """The number of an operation and its tolerance; for a hard atom the upper and the lower end."""
     return number[2 * i], number[2 * i + 1]
 
 

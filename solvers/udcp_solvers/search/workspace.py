@@ -54,7 +54,7 @@ PENDING = np.dtype([("operation", "i8"), ("factor", "f8")])
 
 _SEARCH = [
     ("top", "i8"), ("node_count", "i8"),  # nodes on the stack, and nodes looked at
-    ("open", "i8"), ("candidates", "i8"),  # numbers of open labels and of candidates
+    ("open_count", "i8"), ("candidate_count", "i8"),  # numbers of open labels and of candidates
     ("best", "f8"),  # of the incumbent: its cost minus its worth
     ("ceiling_value", "f8"),  # of the set of all labels, at the ceiling of the loss: cost minus worth
     ("shift", "f8"),  # the worth of the labels dropped as in: both rose by it, and a bound from before lacks it
@@ -197,9 +197,15 @@ def node_at(ints: Ints, place: int, T: Workspace) -> Node:
 
 
 @jit
-def listed(labels: Ints, count: int) -> Ints:
-    """The first `count` entries of an array: a list of labels."""
-    return labels[:count]
+def open_labels(T: Workspace) -> Ints:
+    """The labels that are free in some node."""
+    return T.open[: T.search.open_count]
+
+
+@jit
+def candidate_labels(T: Workspace) -> Ints:
+    """The open labels and those that are in at the root."""
+    return T.candidates[: T.search.candidate_count]
 
 
 @jit
