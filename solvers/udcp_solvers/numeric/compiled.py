@@ -170,7 +170,7 @@ def jit_uncounted(function: F) -> F:
 
 def jit_inlined(function: F) -> F:
     """Compile as `jit_uncounted` does, and into the code of each caller: for a short kernel that takes many arrays and
-    is called for every label, where passing them on would take longer than its work."""
+    is called in an inner loop, where passing them on would take as long as its work."""
     return cast(F, Kernel(function, counted=False, inlined=True))
 
 

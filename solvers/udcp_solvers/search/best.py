@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from udcp_solvers.numeric.arrays import Record, Records
+from udcp_solvers.numeric.compiled import jit_inlined
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.filling import fill, order_by, put
 from udcp_solvers.search.bound import bounded, note_closed, note_root
@@ -237,7 +238,7 @@ def _tighten(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, 
     return CUT_OFF if outcome == BRANCH and T.bounds[top] >= _cutoff(search) else outcome
 
 
-@jit
+@jit_inlined
 def _climb(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, found: Marks, T: Workspace) -> int:
     """Bound a node, and move its lines as long as that may raise the bound; returns the outcome.
 
@@ -256,7 +257,7 @@ def _climb(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, fo
     return BRANCH
 
 
-@jit
+@jit_inlined
 def _bound(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, found: Marks, T: Workspace) -> int:
     """Bound a node once, at its lines, and offer the set that attains the bound; returns the outcome."""
     search = T.search
