@@ -10,30 +10,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.per_row import first_way
 from udcp_dsl.prediction.declaration import Declaration, Way
 from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, is_number
-from udcp_solvers.greedy_orders.incremental_cost import (
-    DENSE,
-    TREE,
-    Growing,
-    clear,
-    cost_with,
-    distance_offset,
-    grow,
-    new_state,
-    push,
-)
+from udcp_solvers.greedy_orders.incremental_cost import Growing, grow
+from udcp_solvers.greedy_orders.prefix_costs import Prefix, clear_prefix, extend, new_prefix
 from udcp_solvers.mass_rule import ByMass, checked_mass
-from udcp_solvers.numeric.compiled import jit, over_rows
-from udcp_solvers.numeric.exact_sum import LIMBS, add
-from udcp_solvers.numeric.falling import falling_order, order_scratch
+from udcp_solvers.numeric.compiled import jit, jit_uncounted, over_rows
+from udcp_solvers.numeric.exact_sum import LIMBS, Limbs, add
+from udcp_solvers.numeric.falling import falling_orders
 from udcp_solvers.numeric.filling import fill
 from udcp_solvers.numeric.mass import mass_scores
 from udcp_solvers.numeric.remaining import limbs_of, mass_score, not_below, row_blocks, without_label
@@ -133,8 +123,8 @@ def _compiled(growing: Growing, lam: float, empty_cost: float) -> PrefixScorer:
         P: Probabilities, shares: Floats, wanted: Indices, tau: Floats
     ) -> tuple[Indices, Floats, Indices]:
         orders, scores, counts = np.empty(P.shape, np.int64), np.empty(P.shape), np.empty(len(P), np.int64)
-        ends = np.ascontiguousarray(wanted), np.ascontiguousarray(tau)
-        over_rows(_penalize, *P.shape, P, shares, *ends, growing, lam, empty_cost, orders, scores, counts)
+        rows = _Rows(P, shares, np.array(wanted), np.array(tau), orders, scores, counts)
+        over_rows(_score_block, *P.shape, rows, _Penalty(growing, lam, empty_cost))
         return orders, scores, counts
 
     return prefix_scores
@@ -147,7 +137,7 @@ def _by_increments(loss: Loss, lam: float, empty_cost: float) -> PrefixScorer:
         P: Probabilities, shares: Floats, wanted: Indices, tau: Floats
     ) -> tuple[Indices, Floats, Indices]:
         orders, scores, counts = np.empty(P.shape, np.int64), np.empty(P.shape), np.empty(len(P), np.int64)
-        over_rows(_fill_falling_orders, *P.shape, P, orders)
+        falling_orders(P, orders)
         for rows in row_blocks(P, _GENERIC_BLOCK):
             base = np.take_along_axis(mass_scores(P[rows], shares[rows], 0.0, 0), orders[rows], axis=1)
             last = np.full(len(base), -np.inf)
@@ -168,106 +158,59 @@ def _by_increments(loss: Loss, lam: float, empty_cost: float) -> PrefixScorer:
     return prefix_scores
 
 
-@jit
-def _fill_falling_orders(start: int, stop: int, P: Probabilities, orders: Indices) -> None:
-    scratch = order_scratch(P.shape[1])
+class _Rows(NamedTuple):
+    """Rows P (n, K), their shares, and where they may stop: at label `wanted` (-1 for none), or once a score is above
+    tau. `orders` and `scores` (n, K): labels by falling p and their scores, of which the first `counts` are filled
+    in."""
+
+    P: Probabilities
+    shares: Floats
+    wanted: Indices
+    tau: Floats
+    orders: Indices
+    scores: Floats
+    counts: Indices
+
+
+class _Penalty(NamedTuple):
+    """lam * (L - L(empty)), with L as arrays."""
+
+    growing: Growing
+    lam: float
+    empty_cost: float
+
+
+def _score_block(start: int, stop: int, rows: _Rows, penalty: _Penalty) -> None:
+    """Score the prefixes of rows start .. stop - 1, with their own scratch arrays."""
+    falling_orders(rows.P[start:stop], rows.orders[start:stop])
+    _score_rows(start, stop, rows, penalty, new_prefix(penalty.growing), np.empty(LIMBS, np.int64))
+
+
+@jit_uncounted
+def _score_rows(start: int, stop: int, rows: _Rows, penalty: _Penalty, prefix: Prefix, rest: Limbs) -> None:
     for i in range(start, stop):
-        orders[i] = falling_order(P[i], scratch)
+        rows.counts[i] = _score_prefixes(i, rows, penalty, prefix, rest)
 
 
-@jit
-def _penalize(
-    start: int,
-    stop: int,
-    P: Probabilities,
-    shares: Floats,
-    wanted: Indices,
-    tau: Floats,
-    growing: Growing,
-    lam: float,
-    empty_cost: float,
-    orders: Indices,
-    scores: Floats,
-    counts: Indices,
-) -> None:
-    K, A = P.shape[1], len(growing.kind)
-    scratch = order_scratch(K)
-    total = np.zeros(LIMBS, np.int64)
-    # Unpacked once: compiled code counts references to every array that it reads from the tuple.
-    code, data, state = growing.code, growing.data, new_state(growing.code)
-    kind, metric, point, dense, paths, depth, edge = (
-        growing.kind, growing.metric, growing.point, growing.dense, growing.paths, growing.depth, growing.edge,
-    )  # fmt: skip
-    offset = distance_offset(code)
-    far = np.zeros((len(dense), dense.shape[1]))
-    ends, longest = np.empty((len(edge), 2), np.int64), np.empty(len(edge), np.int64)
-    for i in range(start, stop):
-        order = falling_order(P[i], scratch)
-        low, high = limbs_of(P[i], shares[i])
-        total[:] = 0
-        for j in range(K):
-            add(total, np.float64(P[i, j]), 1)
-        clear(code, data, state)
-        for m in range(len(dense)):
-            for j in range(dense.shape[1]):
-                far[m, j] = dense[m, j, j]
-        last = -np.inf
-        count = 0
-        while count < K:
-            y = order[count]
-            for a in range(A):
-                m = metric[a]
-                if kind[a] == DENSE:
-                    state[offset + a] = far[m, point[m, y]]
-                elif kind[a] == TREE:
-                    state[offset + a] = edge[m] * _lengthen(paths[m], depth[m], ends[m], longest, m, y, count == 0)
-            cost = cost_with(code, data, state, y)
-            push(code, data, state, y)
-            for m in range(len(dense)):
-                for j in range(dense.shape[1]):
-                    far[m, j] = max(far[m, j], dense[m, point[m, y], j])
-            rest = without_label(total, np.float64(P[i, y]), shares[i], low, high)
-            count += 1
-            formula = mass_score(rest, count, shares[i]) + lam * (cost - empty_cost)
-            last = not_below(formula, last)
-            orders[i, count - 1] = y
-            scores[i, count - 1] = last
-            if y == wanted[i] or last > tau[i]:
-                break
-        counts[i] = count
-
-
-@jit
-def _lengthen(
-    paths: NDArray[np.int32],
-    depth: NDArray[np.int32],
-    ends: Indices,
-    longest: Indices,
-    m: int,
-    y: int,
-    empty: bool,
-) -> int:
-    """The distance in edges from y to the farthest member of the set; y then joins the set.
-
-    In a tree, that member is one end of a longest path between members: `ends`, which are longest[m] edges apart.
-    """
-    if empty:
-        fill(ends, y)
-        longest[m] = 0
-        return 0
-    away = 0
-    other = 0
-    for e in range(2):
-        common = 0
-        while paths[common, ends[e]] == paths[common, y] and paths[common, y] >= 0:
-            common += 1
-        edges = depth[ends[e]] + depth[y] - 2 * (common - 1)
-        if edges > away:
-            away, other = edges, 1 - e
-    if away > longest[m]:
-        longest[m] = away
-        ends[other] = y
-    return away
+@jit_uncounted
+def _score_prefixes(i: int, rows: _Rows, penalty: _Penalty, prefix: Prefix, rest: Limbs) -> int:
+    """Score the labels of row i along its order; returns how many have a score. `rest` is the mass after a label."""
+    p, order, share = rows.P[i], rows.orders[i], rows.shares[i]
+    low, high = limbs_of(p, share)
+    fill(rest, 0)
+    for y in range(len(p)):
+        add(rest, np.float64(p[y]), 1)
+    clear_prefix(penalty.growing, prefix)
+    last = -np.inf
+    for k in range(len(order)):
+        y = order[k]
+        base = mass_score(without_label(rest, np.float64(p[y]), share, low, high), k + 1, share)
+        cost = extend(penalty.growing, prefix, y)
+        last = not_below(base + penalty.lam * (cost - penalty.empty_cost), last)
+        rows.scores[i, k] = last
+        if y == rows.wanted[i] or last > rows.tau[i]:
+            return k + 1
+    return len(order)
 
 
 @jit

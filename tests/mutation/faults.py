@@ -63,8 +63,8 @@ _MATHEMATICS = (
     Fault(
         "search: the second threshold is ignored, so labels are fixed that may still change",
         "solvers/udcp_solvers/search/bound.py",
-        "cap = second - total",
-        "cap = np.inf",
+        "max_change = second - total",
+        "max_change = np.inf",
         (SEARCH,),
     ),
     Fault(

@@ -3,6 +3,7 @@
 `incremental_cost` computes L(S + y) to the bit, which decides every tie. `lists` groups labels that the loss cannot
 tell apart and approximates the cost of one more label of each group. `steps` adds one label per step and evaluates L
 only where the approximation does not decide. `candidate_heads` ranks the labels of a row and assigns them to lists.
+For orders that are given, `prefix_costs` computes the cost of each prefix; `penalized` needs nothing else.
 
 Glossary
 

@@ -17,7 +17,7 @@ from udcp_dsl.expression.domain import CategoryMetric, DenseMetric, TreeMetric
 from udcp_dsl.expression.growth import Adds, Completes, Farthest, Growth, Larger, Smaller, Touches
 from udcp_dsl.per_row import array_of, joined
 from udcp_solvers.numeric.arrays import Floats, Indices
-from udcp_solvers.numeric.compiled import jit
+from udcp_solvers.numeric.compiled import jit_uncounted as jit
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -240,7 +240,6 @@ def _above(tree: TreeMetric, height: int) -> NDArray[np.int32]:
 # label and each atom, the largest distance to the set and to itself, which the caller fills in; and scratch space.
 
 
-@jit
 def new_state(code: Indices) -> Floats:
     """A state; call `clear` before use."""
     return np.zeros(3 * code[_A] + code[_C] + code[_N])

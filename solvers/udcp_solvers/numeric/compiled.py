@@ -76,10 +76,12 @@ class Kernel:
     _all_kernels: ClassVar[list[Kernel]] = []
     _plain: ClassVar[bool] = False
 
-    def __init__(self, function: Callable[..., Any], fastmath: Iterable[str] = (), counted: bool = True) -> None:
+    def __init__(
+        self, function: Callable[..., Any], fastmath: Iterable[str] = (), counted: bool = True, inlined: bool = False
+    ) -> None:
         self._all_kernels.append(self)
         self.function, self._name = function, function.__qualname__
-        self._settings = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath)}
+        self._settings = {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath), "forceinline": inlined}
         self._counted = counted
 
     @cached_property
@@ -164,6 +166,12 @@ def jit_uncounted(function: F) -> F:
     """Compile without reference counts of arrays, which compiles and runs faster. Only for kernels that create no array
     and are called by no kernel that counts references."""
     return cast(F, Kernel(function, counted=False))
+
+
+def jit_inlined(function: F) -> F:
+    """Compile as `jit_uncounted` does, and into the code of each caller: for a short kernel that takes many arrays and
+    is called in an inner loop, where passing them on would take as long as its work."""
+    return cast(F, Kernel(function, counted=False, inlined=True))
 
 
 def jit_any_order(function: F) -> F:

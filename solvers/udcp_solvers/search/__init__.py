@@ -4,7 +4,7 @@ docs/engine.md maps the package and follows an example from a loss to its prices
 
 Notation. K labels y with masses p(y); C categories c; Q quantities j; N operations i; mu a price; p(S) the mass of a
 set S, and L(S) its cost. A set is *better* if L(S) - mu p(S) is less. In code, T is the workspace, R the trace of a
-hull, W the branches of `by_mass`, L the line that is moved, and f a factor.
+hull, W the branches of `by_mass`, and f a factor.
 
 Glossary
 --------
@@ -12,12 +12,15 @@ anchor, S*
     A price that was fixed on other rows, and the best set at it.
 bound
     A lower bound of L(S) - mu p(S) on the sets of a node: the minimum of the minorant.
+branch
+    In `by_mass`, a part of the sets that have the mass: labels in or out. A label divides it into two halves.
 budget
     The most nodes that may be looked at. It counts nodes, not time: answers depend on the loss, the row and the price.
 candidates, open labels
     Labels that are not out at the root; of these, the ones that are free in some node.
 ceiling
-    For min(L, c): the value of the set of all labels at cost c, one more set beside those of the nodes.
+    For min(L, c): the cost c. All labels at this cost are one more set beside those of the nodes, and its L - mu p is
+    the *ceiling value*.
 change
     How much the bound of a node rises, at least, if a label changes sides: in instead of out, or out instead of in.
 chosen
@@ -26,15 +29,24 @@ corner
     A set that is the best at some price: a corner of the lower hull of all points (p(S), L(S)).
 counted
     A table of the number of labels that is minimised number by number, together with the minorant.
+cutoff
+    The bound from which on a node is dropped: the lesser of the incumbent and the ceiling value, up to the tie room.
 entry, threshold
     `worst` and diameters are the largest entry of a label in the set; a set pays f t for a threshold t that no entry of
     its labels exceeds.
 factor
     What an operation is multiplied by on the way down from the loss.
+excess
+    In `by_mass`, the mass of a set minus the mass that is asked for; below 0 if the set is short.
 forest
     Categories that are nested or disjoint: a minorant is minimised over these in one pass. Other categories *cross* it.
 gap
     How much better another set may be than the one found, if the budget is used up.
+grid
+    Evenly spaced numbers, given by offset and step, that include all values of the loss. `by_mass` rounds bounds up to
+    the next one.
+half
+    One of the two parts into which a node or a branch is divided. In `pairs`, half of what a label pays.
 hard atom
     An atom that is not a quantity: `worst` (the least over columns of the largest entry), the farthest pair, the sum
     over pairs.
@@ -57,14 +69,22 @@ node
     decided. Of its two halves, `here` has the chosen set and `there` does not.
 operation
     A node of the loss over quantities: a sum, table, maximum, comparison or hard atom.
+outcome
+    What becomes of a node once it is bounded: `best._tighten` has the list.
 point
     The value of a quantity or operation on the present set.
 quantity
     A constant, label costs and weights on categories: easy to minimise.
 root
     The first node: all sets that agree with the labels that are fixed.
+settled
+    Labels that are not open, since every set that is looked at holds them: what they cost and touch is kept apart.
 shift
-    The worth of the labels that were dropped after the first node: values before and after differ by it.
+    The worth of the labels that the root fixed as in. They are no longer open, and their worth is no longer subtracted:
+    values from then on are higher by the shift than those before.
+short
+    In `by_mass`, of less than the mass that is asked for. Each branch keeps one set that is short and one that has the
+    mass.
 slack, tie room
     Two values closer than the slack are equal; nodes up to the tie room above the incumbent are still looked at.
 stretch

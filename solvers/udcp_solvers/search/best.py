@@ -1,7 +1,7 @@
 """The best set at a price: the least L(S) - mu p(S) over sets that hold some labels and leave out others.
 
-Branch and bound. A node N is a part of these sets; its bound is at most the least L(S) - mu p(S) over S in N. Open
-nodes wait on a stack, the one that has the set just found on top. A step takes the top one and
+Branch and bound. A node N is a part of these sets; its bound is at most the least L(S) - mu p(S) over S in N. Nodes
+wait on a stack, the one that has the set just found on top. A step takes the top one and
 
 - drops it if its bound is no better than the incumbent, the best set known;
 - bounds it by the minimum of a minorant, whose lines are moved until it is high; the set that attains the minimum may
@@ -9,9 +9,9 @@ nodes wait on a stack, the one that has the set just found on top. A step takes 
 - fixes labels that would raise the bound above the incumbent if they changed sides;
 - closes it if the set costs what the minorant says, or else branches: two nodes in its place.
 
-So all sets are covered, whatever the loss. If the budget of nodes is used up, the least bound of the nodes left open
-says how much better another set could be. For min(L, c), nodes are those of L, and there is one more set, all labels at
-the limit c, whose value is the *ceiling*. docs/engine.md follows an example.
+So all sets are covered, whatever the loss. If the budget of nodes is used up, the least bound of the nodes that are
+left says how much better another set could be. For min(L, c), nodes are those of L, and there is one more set, all
+labels at the ceiling c. docs/engine.md follows an example.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from udcp_solvers.numeric.arrays import Record, Records
+from udcp_solvers.numeric.compiled import jit_inlined
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.filling import fill, order_by, put
 from udcp_solvers.search.bound import bounded, note_closed, note_root
@@ -44,13 +45,16 @@ from udcp_solvers.search.layout import (
     Floats,
     Ints,
     Marks,
+    ceiling_of,
     counted_of,
-    limit_of,
+    kind_of,
+    number_of,
     numbers,
     part,
+    sizes_of,
 )
 from udcp_solvers.search.lines import next_line, start_lines
-from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, listed, node_at
+from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, node_at, open_labels
 
 # How many labels `_polish` tries in the first node. For a sum of more labels than the second number, it tries twice as
 # many: there a trial is quick, and a better set ends many nodes.
@@ -63,6 +67,9 @@ _FEW_NODES = 8
 # The most moves of a line, in the first node and in others.
 _FIRST_MOVES, _MOVES = 14, 5
 
+# The outcomes of a node that is bounded (see `_tighten`).
+ATTAINED, CUT_OFF, NO_SET, BRANCH = range(4)
+
 
 @jit
 def best_set(ints: Ints, floats: Floats, asked: Question, found: Marks, started: bool, T: Workspace) -> float:
@@ -73,22 +80,22 @@ def best_set(ints: Ints, floats: Floats, asked: Question, found: Marks, started:
     `T.margin` for the labels that are free.
     """
     search = T.search
-    fix_at_root(ints, floats, asked, T)
-    _open_root(ints, floats, asked, T)
+    fix_by_worth(ints, floats, asked, T)
+    _begin_root(ints, floats, asked, T)
     if started and _agrees(found, T.labels):
         search.best = net_cost(ints, floats, found, T)
     while search.top > 0:
         _step(ints, floats, asked, found, T)
-    least = min(search.best, search.ceiling)
-    gap = least - min(least, search.open_bound)
+    least = min(search.best, search.ceiling_value)
+    gap = least - min(least, search.unfinished_bound)
     gap = gap if gap > search.slack else 0.0
-    at_limit = limit_of(ints) >= 0 and _take_limit(asked, found, T)
-    _fill_margins(ints, asked, found, gap, at_limit, T)
+    at_ceiling = ceiling_of(ints) >= 0 and _take_ceiling(asked, found, T)
+    _fill_margins(ints, asked, found, gap, at_ceiling, T)
     return gap
 
 
 @jit
-def fix_at_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> None:
+def fix_by_worth(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> None:
     """Fix labels that cost more than they are worth in every set, or whose worth is above the span of the loss.
 
     The other labels are open. Also fills the margins of the labels that are fixed.
@@ -98,57 +105,57 @@ def fix_at_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> No
     search.steepest = 0.0
     for y in range(len(asked.p)):
         label, p = T.labels[y], asked.p[y]
-        label.p, label.root = p, asked.fixed[y]
-        if label.root == FREE:
+        label.p, label.fixed = p, asked.fixed[y]
+        if label.fixed == FREE:
             T.margin[y] = adds[y] - mu * p
             if T.margin[y] > 0.0 or (p == 0.0 and adds[y] >= 0.0):
-                label.root = OUT
+                label.fixed = OUT
             elif mu * p > (1.0 + 1e-9) * asked.span and p > 0.0:
-                label.root = IN
+                label.fixed = IN
                 T.margin[y] = mu * p - asked.span
-        if label.root != OUT:
+        if label.fixed != OUT:
             T.open[count] = y
             count += 1
             # The worth of labels that every set has does not count: beside it small values would lose their digits.
-            label.worth = mu * p if label.root == FREE else 0.0
+            label.worth = mu * p if label.fixed == FREE else 0.0
             scale += label.worth
             search.steepest = max(search.steepest, label.worth)
-    search.open, search.ceiling = count, np.inf
-    capped = limit_of(ints)
-    if capped >= 0:
-        search.ceiling = numbers(ints, floats, NUMBERS)[2 * capped]
+    search.open_count, search.ceiling_value = count, np.inf
+    i = ceiling_of(ints)
+    if i >= 0:
+        search.ceiling_value = number_of(numbers(ints, floats, NUMBERS), i)
         for y in range(len(asked.p)):
-            if asked.fixed[y] == FREE and T.labels[y].root != IN:
-                search.ceiling -= mu * asked.p[y]
-                scale += mu * asked.p[y] if T.labels[y].root == OUT else 0.0
+            if asked.fixed[y] == FREE and T.labels[y].fixed != IN:
+                search.ceiling_value -= mu * asked.p[y]
+                scale += mu * asked.p[y] if T.labels[y].fixed == OUT else 0.0
     search.slack = NEAR * scale
 
 
 @jit
-def _open_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> None:
+def _begin_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> None:
     """Begin with a stack of one node, all sets that agree with what is fixed, and no incumbent."""
     search, labels, constants = T.search, T.labels, numbers(ints, floats, CONSTANTS)
     for j in range(len(constants)):
-        T.quantities[j].root = constants[j]
+        T.quantities[j].settled = constants[j]
     for c in range(len(T.categories)):
-        T.categories[c].root = 0
+        T.categories[c].settled = 0
     fill(T.marks[0], 0)
     root = node_at(ints, 0, T)
     for y in range(len(labels)):
         label = labels[y]
-        root.x[y] = label.root
+        root.x[y] = label.fixed
         label.root_with, label.root_without = -np.inf, -np.inf
         label.closed_with, label.closed_without = np.inf, np.inf
     fill(root.low, -np.inf)
     fill(root.high, np.inf)
     put(root.lines, T.warm_lines)
-    if limit_of(ints) >= 0:
+    if ceiling_of(ints) >= 0:
         root.decided[len(root.decided) - 1] = FIRST
     fill(T.chosen, 0)
     _drop_fixed(ints, floats, root, T)
     T.bounds[0] = -np.inf
     search.top, search.node_count = 1, 0
-    search.best, search.open_bound, search.shift = np.inf, np.inf, 0.0
+    search.best, search.unfinished_bound, search.shift = np.inf, np.inf, 0.0
     search.tie_room = search.slack if asked.ties else -search.slack
     search.margins_from_closed, search.is_sum = True, _is_sum(ints)
 
@@ -156,12 +163,12 @@ def _open_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> Non
 @jit
 def _cutoff(search: Record) -> float:
     """The bound from which on a node is dropped."""
-    return float(min(search.best, search.ceiling) + search.tie_room)
+    return float(min(search.best, search.ceiling_value) + search.tie_room)
 
 
 @jit
 def _step(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspace) -> None:
-    """Take the top node off the stack: drop it, leave it open, close it or put two in its place."""
+    """Take the top node off the stack: drop it, leave it unfinished, close it or put two in its place."""
     search = T.search
     search.top -= 1
     top = search.top
@@ -171,71 +178,107 @@ def _step(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspac
             note_closed(bound, -np.inf, node, T)
         return
     if search.node_count >= asked.budget or top + 2 > len(T.bounds):  # used up, or no room on the stack for two nodes
-        search.open_bound, search.margins_from_closed = min(search.open_bound, bound), False
+        search.unfinished_bound, search.margins_from_closed = min(search.unfinished_bound, bound), False
         return
     search.node_count += 1
     search.margins_from_closed = search.margins_from_closed and search.node_count <= _FEW_NODES
     if not touch(ints, node, T) or not intervals(ints, floats, node, T):
         return
     first = search.node_count == 1
-    start_lines(_FIRST_MOVES if first else _MOVES, T.line)
-    T.left_over.counted = _countable(ints, node, T)
-    bound, value, solved = _tighten(ints, floats, asked, node, bound, found, T)
+    start_lines(_FIRST_MOVES if first else _MOVES, T.move)
+    outcome = _tighten(ints, floats, asked, node, top, found, T)
     if first:
         put(T.warm_lines, node.lines)
-    if solved or bound >= _cutoff(T.search):
+    if outcome != BRANCH:
         if search.margins_from_closed:
-            note_closed(bound, value, node, T)
+            note_closed(T.bounds[top], search.minimum, node, T)
         return
     if first:
         search.shift = _drop_fixed(ints, floats, node, T)
         search.best += search.shift
-        search.ceiling += search.shift
-        bound += search.shift
-    T.bounds[top] = bound
+        search.ceiling_value += search.shift
+        T.bounds[top] += search.shift
+    bound = T.bounds[top]
     search.top = branch(ints, floats, top, T)
     if search.margins_from_closed and search.top == top:
         note_closed(bound, -np.inf, node, T)
 
 
 @jit
-def _tighten(
-    ints: Ints, floats: Floats, asked: Question, node: Node, bound: float, found: Marks, T: Workspace
-) -> tuple[float, float, bool]:
-    """Bound a node, and move its lines and fix labels until it ends or gets no better.
+def _tighten(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, found: Marks, T: Workspace) -> int:
+    """Raise the bound of the node at `top`, by moving lines and fixing labels, until its outcome is known.
 
-    Returns the bound, the minimum of the last minorant, and whether the node is solved: its bound is attained, and sets
-    of equal value are not asked for.
+        ATTAINED    no set of the node is better than the one that attains the bound: the node is closed
+        CUT_OFF     the bound is no better than the incumbent: the node is closed
+        NO_SET      labels are fixed, and no set that agrees with them touches what must be touched: it is dropped
+        BRANCH      none of these, and the bound can be raised no more: two nodes take its place
+
+    Other sets may be as good as the one that attains the bound: if ties are asked for, such a node is divided, too.
     """
     search, left = T.search, T.left_over
-    value, again, last = -np.inf, True, False
-    while again:
-        value = bounded(ints, floats, node, T)
-        better = value > bound
-        bound = max(bound, value)
-        if bound >= _cutoff(T.search):
+    left.counted, outcome = _countable(ints, node, T), BRANCH
+    # While lines move; in the first node, perhaps once more at the best of them; then perhaps number by number.
+    for turn in range(3):
+        outcome = _climb(ints, floats, asked, node, top, found, T)
+        if outcome != BRANCH or left.counted >= 0:  # without the changes, which `by_count` leaves out, none is fixed
             break
-        cost = net_cost(ints, floats, T.chosen, T)
-        _offer(cost, asked.ties, found, T)
-        if cost <= value + search.slack:
-            return bound, value, not asked.ties
-        at_root = last and left.counted < 0
-        again = not last and next_line(ints, floats, node, value, _cutoff(T.search), T)
-        if not again and not last and search.node_count == 1 and left.counted < 0:
-            # Labels are fixed in the first node at its best lines; they are then fixed in all nodes.
-            at_root = value == bound
-            again = last = not at_root
-        if at_root:
-            _polish(ints, floats, node, found, T)
-            note_root(value, T)
-        fixes = at_root or (better and not search.margins_from_closed and search.node_count > 1)
-        if fixes and not _fix(ints, node, _cutoff(T.search) - value, T):
-            return np.inf, value, False
-        if not again and left.counted < 0:
-            # Once labels are fixed, few may be left.
-            left.counted = _countable(ints, node, T)
-            again = left.counted >= 0
-    return bound, value, False
+        if search.node_count == 1:
+            if turn == 0 and search.minimum < T.bounds[top]:  # the lines are back where the bound was higher
+                continue
+            if not _fix_root(ints, floats, node, found, T):
+                outcome = NO_SET
+                break
+        # Once labels are fixed, few may be left.
+        left.counted = _countable(ints, node, T)
+        if left.counted < 0:
+            break
+    if outcome == ATTAINED and asked.ties:
+        outcome = BRANCH
+    # The incumbent may have become better since the bound was compared with it.
+    return CUT_OFF if outcome == BRANCH and T.bounds[top] >= _cutoff(search) else outcome
+
+
+@jit_inlined
+def _climb(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, found: Marks, T: Workspace) -> int:
+    """Bound a node, and move its lines as long as that may raise the bound; returns the outcome.
+
+    Once closed nodes no longer count for the margins, labels are fixed whenever the bound has risen.
+    """
+    search, moved = T.search, True
+    while moved:
+        before = T.bounds[top]
+        outcome = _bound(ints, floats, asked, node, top, found, T)
+        if outcome != BRANCH:
+            return outcome
+        moved = next_line(ints, floats, node, search.minimum, _cutoff(search), T)
+        fixes = search.node_count > 1 and not search.margins_from_closed
+        if fixes and search.minimum > before and not _fix(ints, node, T):
+            return NO_SET
+    return BRANCH
+
+
+@jit_inlined
+def _bound(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, found: Marks, T: Workspace) -> int:
+    """Bound a node once, at its lines, and offer the set that attains the bound; returns the outcome."""
+    search = T.search
+    search.minimum = bounded(ints, floats, node, T)
+    T.bounds[top] = max(T.bounds[top], search.minimum)
+    if T.bounds[top] >= _cutoff(search):
+        return CUT_OFF
+    cost = net_cost(ints, floats, T.chosen, T)
+    _offer(cost, asked.ties, found, T)
+    return ATTAINED if cost <= search.minimum + search.slack else BRANCH
+
+
+@jit
+def _fix_root(ints: Ints, floats: Floats, node: Node, found: Marks, T: Workspace) -> bool:
+    """Fix labels in the first node, which then are fixed in all nodes; False if that leaves no set.
+
+    The better the incumbent is, the more labels are fixed: it is improved first.
+    """
+    _polish(ints, floats, node, found, T)
+    note_root(T.search.minimum, T)
+    return _fix(ints, node, T)
 
 
 @jit
@@ -249,51 +292,53 @@ def _offer(cost: float, ties: bool, found: Marks, T: Workspace) -> None:
 
 
 @jit
-def _fix(ints: Ints, node: Node, room: float, T: Workspace) -> bool:
-    """Fix the labels of a node whose change would raise its bound by more than `room`; False if that leaves no set."""
-    if T.left_over.cap > room and fix_labels(ints, node, room, T):
+def _fix(ints: Ints, node: Node, T: Workspace) -> bool:
+    """Fix the labels of a node whose change would raise its bound above the incumbent; False if that leaves no set."""
+    room = _cutoff(T.search) - T.search.minimum
+    if T.left_over.max_change > room and fix_labels(ints, node, room, T):
         T.search.margins_from_closed = False
         return touch(ints, node, T)
     return True
 
 
 @jit
-def _take_limit(asked: Question, found: Marks, T: Workspace) -> bool:
-    """For min(L, c): whether the set of all labels, at the limit c, is the best one; if so, it becomes the set
+def _take_ceiling(asked: Question, found: Marks, T: Workspace) -> bool:
+    """For min(L, c): whether the set of all labels, at the ceiling c, is the best one; if so, it becomes the set
     found."""
     search = T.search
-    if search.ceiling > search.best + search.slack:
+    if search.ceiling_value > search.best + search.slack:
         return False
     for y in range(len(found)):
         fixed = asked.fixed[y]
         T.chosen[y] = IN if fixed == IN or (fixed == FREE and asked.p[y] > 0.0) else 0
-    at_limit = search.ceiling < search.best - search.slack or _comes_first(found, search.best < np.inf, T)
-    if at_limit:
+    at_ceiling = search.ceiling_value < search.best - search.slack or _comes_first(found, search.best < np.inf, T)
+    if at_ceiling:
         put(found, T.chosen)
-    return at_limit
+    return at_ceiling
 
 
 @jit
-def _fill_margins(ints: Ints, asked: Question, found: Marks, gap: float, at_limit: bool, T: Workspace) -> None:
+def _fill_margins(ints: Ints, asked: Question, found: Marks, gap: float, at_ceiling: bool, T: Workspace) -> None:
     """Compute the margin of each free label: how much worse than the best set, at least, sets are in which it is
     changed."""
     search, margin = T.search, T.margin
-    least, capped = min(search.best, search.ceiling), limit_of(ints) >= 0
+    least, has_ceiling = min(search.best, search.ceiling_value), ceiling_of(ints) >= 0
     for y in range(len(found)):
         if asked.fixed[y] != FREE:
             continue
         label = T.labels[y]
-        if label.root == FREE:
+        if label.fixed == FREE:
             at_root = label.root_without if found[y] == IN else label.root_with
             closed = label.closed_without if found[y] == IN else label.closed_with
             lowest = max(at_root, closed if search.margins_from_closed else -np.inf)
             # If labels were dropped at the root, `margins_from_closed` is False, and the bounds that count were noted
-            # before the shift.
+            # before: they lack the shift, which `least` has.
             margin[y] = max(lowest - least + search.shift, -gap)
-        elif at_limit and label.root == OUT:
+        elif at_ceiling and label.fixed == OUT:
             margin[y] = 0.0
-        if capped:
-            margin[y] = min(margin[y], search.ceiling - least + (asked.mu * asked.p[y] if found[y] == IN else 0.0))
+        if has_ceiling:
+            worth = asked.mu * asked.p[y] if found[y] == IN else 0.0
+            margin[y] = min(margin[y], search.ceiling_value - least + worth)
 
 
 @jit
@@ -315,8 +360,8 @@ def _is_sum(ints: Ints) -> bool:
     """Whether the loss has no hard atom, so that quantities are all that it is made of."""
     code = part(ints, CODE)
     hard = 0
-    for i in range(len(code) // 4):
-        hard += code[4 * i] in (WORST, FARTHEST, PAIRS)
+    for i in range(sizes_of(ints)[3]):
+        hard += kind_of(code, i) in (WORST, FARTHEST, PAIRS)
     return hard == 0
 
 
@@ -324,7 +369,7 @@ def _is_sum(ints: Ints) -> bool:
 def _countable(ints: Ints, node: Node, T: Workspace) -> int:
     """The table that is minimised number by number, if few labels are free; else -1."""
     free = 0
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         free += node.x[y] == FREE
     return counted_of(ints) if T.search.is_sum and free <= _MAX_COUNTED else -1
 
@@ -336,7 +381,7 @@ def _polish(ints: Ints, floats: Floats, node: Node, found: Marks, T: Workspace) 
     The labels whose value in the minorant is nearest to 0 are tried.
     """
     search, near, free = T.search, T.order, 0
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         if node.x[y] == FREE:
             near[free], T.keys[y] = y, abs(T.labels[y].value)
             free += 1
@@ -364,7 +409,7 @@ def _drop_fixed(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     costs = numbers(ints, floats, COSTS)
     starts, of = part(ints, LABEL_STARTS), part(ints, LABEL_CATEGORIES)
     K, count, held, gone = len(node.x), 0, 0, 0.0
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         if node.x[y] == FREE:
             T.open[count] = y
             count += 1
@@ -373,25 +418,25 @@ def _drop_fixed(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
         if node.x[y] == IN:
             gone += T.labels[y].worth
             for j in range(len(T.quantities)):
-                T.quantities[j].root += costs[j * K + y]
+                T.quantities[j].settled += costs[j * K + y]
             for e in range(starts[y], starts[y + 1]):
-                T.categories[of[e]].root = TOUCHED
+                T.categories[of[e]].settled = TOUCHED
     put(T.candidates[:count], T.open[:count])
     for y in range(K):
         if node.x[y] == IN:
             T.candidates[count + held] = y
             held += 1
-    T.search.open, T.search.candidates = count, count + held
+    T.search.open_count, T.search.candidate_count = count, count + held
     return gone
 
 
 @jit
 def _agrees(found: Marks, labels: Records) -> bool:
-    """Whether a set agrees with the labels that are fixed at the root."""
+    """Whether a set agrees with the labels that are fixed before the first node."""
     against = 0
     for y in range(len(found)):
-        root = labels[y].root
-        against += root != FREE and (root == IN) != (found[y] == IN)
+        fixed = labels[y].fixed
+        against += fixed != FREE and (fixed == IN) != (found[y] == IN)
     return against == 0
 
 

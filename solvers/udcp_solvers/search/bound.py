@@ -21,7 +21,7 @@ from udcp_solvers.search.forest_minimum import by_threshold, changes, forest_min
 from udcp_solvers.search.layout import FREE, IN, Floats, Ints
 from udcp_solvers.search.minorant import minorant
 from udcp_solvers.search.pairs import by_pairs, grow
-from udcp_solvers.search.workspace import Node, Workspace, listed
+from udcp_solvers.search.workspace import Node, Workspace, open_labels
 
 
 @jit
@@ -29,7 +29,7 @@ def bounded(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     """The bound of a node at its lines; fills the set that attains it (`chosen`) and by how much it rises if a label
     changes sides (`change`)."""
     constant, left = minorant(ints, floats, node, T), T.left_over
-    left.cap = 0.0
+    left.max_change = 0.0
     for y in range(len(T.labels)):
         T.labels[y].change = 0.0
     if left.count_factor != 0.0:
@@ -38,12 +38,12 @@ def bounded(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     if left.threshold < 0 and left.pairs >= 0:
         # Category weights and pairs cost at least 0, so either may be left out, and the better bound counts.
         forced = 0.0
-        for y in listed(T.open, T.search.open):
+        for y in open_labels(T):
             forced += T.labels[y].value if node.x[y] == IN else 0.0
         total = max(total, forced + by_pairs(ints, floats, node, T))
         grow(ints, floats, node, T)
         return constant + total
-    t, cap = np.inf, np.inf
+    t, max_change = np.inf, np.inf
     if left.threshold < 0:
         more = touching(ints, node, T)
         if more > 0.0:
@@ -51,16 +51,16 @@ def bounded(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     else:
         total, t, second = by_threshold(ints, floats, total, node, T)
         forest_minimum(ints, node, t, T)
-        cap = second - total
-    left.cap = cap
-    changes(ints, node, t, cap, T)
+        max_change = second - total
+    left.max_change = max_change
+    changes(ints, node, t, max_change, T)
     return constant + total
 
 
 @jit
 def note_root(value: float, T: Workspace) -> None:
     """Note lower bounds of the sets with and without each label, by the bound of the first node."""
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         label = T.labels[y]
         if T.chosen[y] == IN:
             label.root_with, label.root_without = value, value + label.change
@@ -75,7 +75,7 @@ def note_closed(bound: float, value: float, node: Node, T: Workspace) -> None:
     `value` is the minorant's minimum that was just found, -inf if there is none.
     """
     known = value > -np.inf
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         label, free = T.labels[y], node.x[y] == FREE
         other = max(bound, value + label.change) if free and known else bound if free else np.inf
         is_in = T.chosen[y] == IN if free else node.x[y] == IN

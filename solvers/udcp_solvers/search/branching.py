@@ -56,13 +56,15 @@ from udcp_solvers.search.layout import (
     Floats,
     Ints,
     Marks,
+    kind_of,
+    number_of,
     numbers,
     numbers_of,
     operation,
     part,
 )
 from udcp_solvers.search.minorant import lowest, mixes, mixture, only_operand
-from udcp_solvers.search.workspace import Node, Workspace, listed, node_at, visit
+from udcp_solvers.search.workspace import Node, Workspace, node_at, open_labels, visit
 
 
 @jit
@@ -73,7 +75,7 @@ def branch(ints: Ints, floats: Floats, top: int, T: Workspace) -> int:
     T.bounds[top + 1] = T.bounds[top]
     here, there = node_at(ints, top + 1, T), node_at(ints, top, T)
     i, category = branching_operation(ints, floats, here, T)
-    mixed = i >= 0 and part(ints, CODE)[4 * i] == LARGER
+    mixed = i >= 0 and kind_of(part(ints, CODE), i) == LARGER
     if i >= 0 and category < 0:
         i = decidable_operand(ints, i, T.operations)
     if mixed:
@@ -101,7 +103,8 @@ def branching_operation(ints: Ints, floats: Floats, node: Node, T: Workspace) ->
         through = only_operand(code, i, node.decided, T.operations)
         miss = 0.0
         if through >= 0:
-            top = visit(through, f * number[2 * i] if kind == SCALE else -f if kind == NOT else f, top, T.pending)
+            f = f * number_of(number, i) if kind == SCALE else -f if kind == NOT else f
+            top = visit(through, f, top, T.pending)
         elif kind == ADD:
             top = visit(b, f, visit(a, f, top, T.pending), T.pending)
         elif kind == QUANTITY:
@@ -159,9 +162,9 @@ def decidable_operand(ints: Ints, i: int, operations: Records) -> int:
             width_a, width_b = operations[a].high - operations[a].low, operations[b].high - operations[b].low
             i = a if width_a >= width_b else b
         elif third == INDICATOR:
-            open_a, open_b = operations[a].low < operations[a].high, operations[b].low < operations[b].high
+            undecided_a, undecided_b = operations[a].low < operations[a].high, operations[b].low < operations[b].high
             # The operand that determines the value of the whole on the chosen set.
-            i = a if open_a and (not open_b or operations[a].point == operations[i].point) else b
+            i = a if undecided_a and (not undecided_b or operations[a].point == operations[i].point) else b
         else:
             return int(i)
     return -1
@@ -258,7 +261,7 @@ def _nearest_category(ints: Ints, node: Node, T: Workspace) -> int:
         in_reach = above[c] < 0 or categories[above[c]].state & TOUCHED
         if categories[c].state == MAY and abs(categories[c].v) < least and in_reach:
             least, found = abs(categories[c].v), c
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         in_reach = home[y] < 0 or categories[home[y]].state & TOUCHED
         if node.x[y] == FREE and abs(T.labels[y].value) < least and in_reach:
             return -1
@@ -274,19 +277,19 @@ def _divide_by_label(ints: Ints, mixed: bool, here: Node, there: Node, T: Worksp
     """
     twin, labels = part(ints, TWIN), T.labels
     at, most = -1, -np.inf
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         if here.x[y] == FREE and (T.chosen[y] == IN or mixed):
             gain = -abs(labels[y].value) if mixed else -labels[y].value
             if gain > most:
                 at, most = y, gain
     if at < 0:
-        for y in listed(T.open, T.search.open):
+        for y in open_labels(T):
             if here.x[y] == FREE and labels[y].p > most:
                 at, most = y, labels[y].p
     if at < 0:
         return False
     entering, leaving = (here, there) if T.chosen[at] == IN else (there, here)
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         if twin[y] == twin[at] and entering.x[y] == FREE and leaving.x[y] == FREE:
             before = labels[y].p > labels[at].p or (labels[y].p == labels[at].p and y < at)
             if before or y == at:

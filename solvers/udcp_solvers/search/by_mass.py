@@ -147,7 +147,7 @@ def _gap_of(W: Branches) -> float:
     bound = W.state.least
     for i in range(_WAITING, _WAITING + W.state.waiting):
         bound = min(bound, W.bounds[i])
-    return float(W.state.least - bound) if bound < _cutoff(W) else 0.0
+    return float(W.state.least - bound) if bound < _useful_below(W) else 0.0
 
 
 @jit
@@ -159,9 +159,9 @@ def _advance(ints: Ints, floats: Floats, gap: float, work: int, W: Branches, T: 
     state = W.state
     state.work += work
     cost, excess = cost_of(ints, floats, W.found, T), _excess_mass(W, W.found)
-    _offer(W, W.found, cost, excess)
+    _keep_if_cheapest(W, W.found, cost, excess)
     if state.all_have_mass:
-        if gap > 0.0 and cost - gap < _cutoff(W):
+        if gap > 0.0 and cost - gap < _useful_below(W):
             W.bounds[_HERE] = cost - gap
             _store_set(W, _SHORT, W.found, cost, excess)
             _store_set(W, _HAS_MASS, W.found, cost, excess)
@@ -169,13 +169,13 @@ def _advance(ints: Ints, floats: Floats, gap: float, work: int, W: Branches, T: 
         return _next_branch(ints, floats, W, T)
     line = cost - state.mu * excess
     W.bounds[_HERE] = max(W.bounds[_HERE], _rounded_up(W, line - gap))
-    if W.bounds[_HERE] < _cutoff(W) and line < state.height - _tolerance(W, state.height) and state.asks > 0:
+    if W.bounds[_HERE] < _useful_below(W) and line < state.height - _tolerance(W, state.height) and state.asks > 0:
         _store_set(W, _SHORT if excess < 0.0 else _HAS_MASS, W.found, cost, excess)
         _improve(ints, floats, W, T)
         state.asks -= 1
         _set_meeting_price(W)
         return True
-    if W.bounds[_HERE] < _cutoff(W):
+    if W.bounds[_HERE] < _useful_below(W):
         _keep_waiting(W)
     return _next_branch(ints, floats, W, T)
 
@@ -193,7 +193,7 @@ def _next_branch(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> bool:
             for i in range(_WAITING, _WAITING + state.waiting):
                 if least < 0 or W.bounds[i] < W.bounds[least]:
                     least = i
-            if least < 0 or state.work >= state.budget or W.bounds[least] >= _cutoff(W):
+            if least < 0 or state.work >= state.budget or W.bounds[least] >= _useful_below(W):
                 return False
             _copy(W, least, _PARENT)
             _copy(W, _WAITING + state.waiting - 1, least)
@@ -235,7 +235,7 @@ def _begin_branch(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> bool
     if excess < 0.0:
         return False
     cost = cost_of(ints, floats, largest, T)
-    _offer(W, largest, cost, excess)
+    _keep_if_cheapest(W, largest, cost, excess)
     short_excess = _excess_mass(W, smallest)
     if short_excess >= 0.0:  # every set of the branch has the mass
         state.all_have_mass, state.mu = True, 0.0
@@ -267,7 +267,7 @@ def _inherit(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> tuple[boo
         if changed > 0:
             known = _set_of(W, _HERE, which)
             known.cost, known.excess = cost_of(ints, floats, mask, T), _excess_mass(W, mask)
-            _offer(W, mask, known.cost, known.excess)
+            _keep_if_cheapest(W, mask, known.cost, known.excess)
     short, has = _set_of(W, _HERE, _SHORT), _set_of(W, _HERE, _HAS_MASS)
     if short.excess < 0.0 or has.excess >= 0.0:
         return short.excess < 0.0, has.excess >= 0.0
@@ -330,12 +330,12 @@ def _improve(ints: Ints, floats: Floats, W: Branches, T: Workspace) -> None:
                 cost, excess = less, excess - p[y]
             else:
                 trial[y] = IN
-    _offer(W, trial, cost, _excess_mass(W, trial))
+    _keep_if_cheapest(W, trial, cost, _excess_mass(W, trial))
     put(trial, short)
     for y in W.order:
         if has[y] == IN and short[y] != IN and p[y] >= -_set_of(W, _HERE, _SHORT).excess:
             trial[y] = IN
-            _offer(W, trial, cost_of(ints, floats, trial, T), _excess_mass(W, trial))
+            _keep_if_cheapest(W, trial, cost_of(ints, floats, trial, T), _excess_mass(W, trial))
             trial[y] = 0
 
 
@@ -365,7 +365,7 @@ def _store_set(W: Branches, which: int, mask: Marks, cost: float, excess: float)
 
 
 @jit
-def _offer(W: Branches, mask: Marks, cost: float, excess: float) -> None:
+def _keep_if_cheapest(W: Branches, mask: Marks, cost: float, excess: float) -> None:
     """Note a set if it has the mass and is cheaper than all before."""
     if excess >= 0.0 and cost < W.state.least:
         W.state.least = cost
@@ -384,8 +384,8 @@ def _excess_mass(W: Branches, mask: Marks) -> float:
 
 
 @jit
-def _cutoff(W: Branches) -> float:
-    """A bound is of use only below this."""
+def _useful_below(W: Branches) -> float:
+    """The bound below which a branch may still hold a better set."""
     least = float(W.state.least)
     return least - _tolerance(W, least) if least < np.inf else least
 

@@ -35,7 +35,7 @@ from udcp_solvers.search.layout import (
     operation,
     part,
 )
-from udcp_solvers.search.workspace import Node, Workspace, listed
+from udcp_solvers.search.workspace import Node, Workspace, open_labels
 
 
 @jit
@@ -46,8 +46,8 @@ def by_count(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     K, tables = len(node.x), numbers(ints, floats, TABLES)
     counts = numbers(ints, floats, COSTS)[j * K : (j + 1) * K]
     # Labels that are in are counted first.
-    before, forced = int(T.quantities[j].root + 0.5), 0.0
-    for y in listed(T.open, T.search.open):
+    before, forced = int(T.quantities[j].settled + 0.5), 0.0
+    for y in open_labels(T):
         T.chosen[y] = 0
         if node.x[y] == IN:
             T.chosen[y] = IN
@@ -86,7 +86,7 @@ def _list_free_labels(ints: Ints, counts: Floats, last: int, node: Node, T: Work
         category = categories[c]
         category.capacity, category.length, category.head = 1, 0, -1
         category.enters, category.to_choose = False, 0
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         T.labels[y].following = -1
         if node.x[y] == FREE:
             T.order[free], T.keys[y] = y, T.labels[y].value

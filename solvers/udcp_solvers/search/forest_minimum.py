@@ -38,7 +38,7 @@ from udcp_solvers.search.layout import (
     operation,
     part,
 )
-from udcp_solvers.search.workspace import Node, Workspace, listed
+from udcp_solvers.search.workspace import Node, Workspace, candidate_labels, open_labels
 
 
 @jit
@@ -53,7 +53,7 @@ def forest_minimum(ints: Ints, node: Node, t: float, T: Workspace) -> float:
     categories, total = T.categories, 0.0
     for c in range(len(categories)):
         categories[c].v = categories[c].weight
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         label, mark = T.labels[y], node.x[y]
         T.chosen[y] = 0
         takes = label.value < 0.0 or (label.value == 0.0 and label.p > 0.0)
@@ -80,7 +80,7 @@ def forest_minimum(ints: Ints, node: Node, t: float, T: Workspace) -> float:
 def _leave_unentered(ints: Ints, node: Node, T: Workspace) -> None:
     """Leave out free labels whose category, or one around it, is not entered."""
     home, above = part(ints, HOME), part(ints, ABOVE)
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         if node.x[y] == FREE and T.chosen[y] == IN:
             c = home[y]
             while c >= 0:
@@ -110,7 +110,7 @@ def touching(ints: Ints, node: Node, T: Workspace) -> float:
         while c >= 0:
             T.categories[c].v = 0.0
             c = above[c]
-        for y in listed(T.open, T.search.open):
+        for y in open_labels(T):
             if node.x[y] == FREE and T.labels[y].value < 0.0:
                 T.chosen[y] = IN
         T.chosen[label] = IN
@@ -140,26 +140,26 @@ def _cheapest_touch(ints: Ints, c: int, node: Node, T: Workspace) -> tuple[float
 
 
 @jit
-def changes(ints: Ints, node: Node, t: float, cap: float, T: Workspace) -> None:
-    """Fill `change`: the least rise of the minimum if a free label changes sides; at most `cap`, the rise at any other
-    threshold than t.
+def changes(ints: Ints, node: Node, t: float, max_change: float, T: Workspace) -> None:
+    """Fill `change`: the least rise of the minimum if a free label changes sides; at most `max_change`, the rise at any
+    other threshold than t.
 
     Letting a label in adds its value and what the categories around it lack to be entered. Leaving one out takes away
     its value, or all that a category around it gains if that is less.
     """
     home, above = part(ints, HOME), part(ints, ABOVE)
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         if node.x[y] != FREE:
             continue
         label = T.labels[y]
         if T.chosen[y] == IN:
-            label.change = min(_loss_without(above, home[y], max(-label.value, 0.0), T.categories), cap)
+            label.change = min(_loss_without(above, home[y], max(-label.value, 0.0), T.categories), max_change)
             continue
         extra, c = max(label.value, 0.0) if t == np.inf or label.entry <= t else np.inf, home[y]
-        while c >= 0 and extra < cap:
+        while c >= 0 and extra < max_change:
             extra += max(T.categories[c].v, 0.0)
             c = above[c]
-        label.change = min(extra, cap)
+        label.change = min(extra, max_change)
 
 
 @jit
@@ -177,7 +177,7 @@ def fix_labels(ints: Ints, node: Node, room: float, T: Workspace) -> bool:
         ):
             node.must_touch[c] = 1
             fixed += 1
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         if node.x[y] == FREE and T.labels[y].change > room:
             node.x[y] = IN if T.chosen[y] == IN else OUT
             fixed += 1
@@ -203,9 +203,9 @@ def by_threshold(ints: Ints, floats: Floats, rest: float, node: Node, T: Workspa
     """
     scan, i = T.scan, T.left_over.threshold
     scan.held, scan.forced, scan.rest = 0, 0.0, rest
-    for y in listed(T.candidates, T.search.candidates):
+    for y in candidate_labels(T):
         scan.held += node.x[y] == IN
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         scan.forced += T.labels[y].value if node.x[y] == IN else 0.0
     # The empty set has no entry.
     scan.least, scan.at, scan.second = np.inf, 0.0, np.inf
@@ -231,7 +231,7 @@ def _scan_columns(ints: Ints, floats: Floats, k: int, node: Node, T: Workspace) 
         if last - first >= T.scan.held and _scan(ints, along[first:last], entries[first:last], T.scan.held, node, T):
             best = a
     if best >= 0:
-        for y in listed(T.open, T.search.open):
+        for y in open_labels(T):
             T.labels[y].entry = columns[best * K + y]
 
 
@@ -243,14 +243,14 @@ def _scan_distances(ints: Ints, floats: Floats, k: int, low: float, node: Node, 
     far = numbers(ints, floats, FAR)[k * K * K : (k + 1) * K * K]
     if scan.held > 0:
         scan.least, scan.at = f * low + scan.forced, low
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         T.labels[y].entry = max(far[y * K + y], low) if scan.held > 0 else far[y * K + y]
-    for z in listed(T.candidates, T.search.candidates):
+    for z in candidate_labels(T):
         if node.x[z] == IN:
-            for y in listed(T.open, T.search.open):
+            for y in open_labels(T):
                 T.labels[y].entry = max(T.labels[y].entry, far[z * K + y])
     free = 0
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         if node.x[y] == FREE and T.labels[y].value < 0.0:
             T.order[free], T.keys[y] = y, T.labels[y].entry
             free += 1

@@ -66,7 +66,7 @@ from udcp_solvers.search.layout import (
     operation,
     part,
 )
-from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, listed
+from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, candidate_labels, open_labels
 
 # The most free labels for which the upper ends of hard atoms are worth their time.
 _MAX_FREE_FOR_UPPER = 12
@@ -79,8 +79,8 @@ def touch(ints: Ints, node: Node, T: Workspace) -> bool:
     rising, above = part(ints, RISING), part(ints, ABOVE)
     categories, C = T.categories, len(above)
     for c in range(C):
-        categories[c].state = categories[c].root
-    for y in listed(T.open, T.search.open):
+        categories[c].state = categories[c].settled
+    for y in open_labels(T):
         if node.x[y] != OUT:
             bit = TOUCHED if node.x[y] == IN else MAY
             for e in range(starts[y], starts[y + 1]):
@@ -103,7 +103,7 @@ def intervals(ints: Ints, floats: Floats, node: Node, T: Workspace) -> bool:
     if not _quantities(ints, floats, node, T):
         return False
     free, held = 0, 0
-    for y in listed(T.candidates, T.search.candidates):
+    for y in candidate_labels(T):
         free += node.x[y] == FREE
         held += node.x[y] == IN
     for i in range(len(T.operations)):
@@ -187,13 +187,13 @@ def _of_hard_atom(
     high, low = numbers_of(numbers(ints, floats, NUMBERS), i)
     low = min(low, 0.0)
     if held > 0:
-        low = hard(ints, floats, kind, k, node.x, IN, listed(T.candidates, T.search.candidates))
+        low = hard(ints, floats, kind, k, node.x, IN, candidate_labels(T))
     elif free == 0:
         low, high = 0.0, 0.0
     if 0 < free <= _MAX_FREE_FOR_UPPER:
         # The empty set has the value 0.
         high = max(
-            hard(ints, floats, kind, k, node.x, FREE, listed(T.candidates, T.search.candidates)),
+            hard(ints, floats, kind, k, node.x, FREE, candidate_labels(T)),
             low if held > 0 else 0.0,
         )
     elif free == 0:
@@ -209,8 +209,8 @@ def _quantities(ints: Ints, floats: Floats, node: Node, T: Workspace) -> bool:
     starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
     for j in range(len(T.quantities)):
         quantity = T.quantities[j]
-        low, high, size = quantity.root, quantity.root, abs(quantity.root)
-        for y in listed(T.open, T.search.open):
+        low, high, size = quantity.settled, quantity.settled, abs(quantity.settled)
+        for y in open_labels(T):
             cost = costs[j * K + y]
             if node.x[y] == OUT:
                 continue
@@ -252,15 +252,15 @@ def cost_of(ints: Ints, floats: Floats, chosen: Marks, T: Workspace) -> float:
 def net_cost(ints: Ints, floats: Floats, chosen: Marks, T: Workspace) -> float:
     """L of a set minus the worth of its open labels; what the other candidates touch and cost is already in the
     records."""
-    gained, labels = 0.0, listed(T.open, T.search.open)
+    gained, labels = 0.0, open_labels(T)
     for y in labels:
         if chosen[y] == IN:
             gained += T.labels[y].worth
     for c in range(len(T.categories)):
-        T.categories[c].touched = T.categories[c].root
+        T.categories[c].touched = T.categories[c].settled
     for j in range(len(T.quantities)):
-        T.quantities[j].point = T.quantities[j].root
-    return _cost_beside(ints, floats, chosen, labels, listed(T.candidates, T.search.candidates), T) - gained
+        T.quantities[j].point = T.quantities[j].settled
+    return _cost_beside(ints, floats, chosen, labels, candidate_labels(T), T) - gained
 
 
 @jit

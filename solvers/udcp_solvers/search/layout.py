@@ -52,7 +52,7 @@ _INT_PARTS = 15
     TWIN,  # (K,) interchangeable labels have the same number
     NEIGHBOURS,  # (E K K) for each label of each sum of pairs, the others by rising entry
 ) = range(_INT_PARTS)
-# After these come K, C, Q, N, the operation that is counted and the one that is the limit of the loss, -1 for none.
+# After these come K, C, Q, N, the operation that is counted and the one that has the ceiling, -1 for none.
 SIZES = _INT_PARTS
 _INTS = _INT_PARTS + 2  # the sizes, and the end of them
 FLOATS = _INTS
@@ -67,7 +67,7 @@ FLOATS = _INTS
     COLUMNS,  # (A K) the entries of each column
     FAR,  # (D K K) the entries of FARTHEST
     PAIR_ENTRIES,  # (E K K) the entries of PAIRS
-    LEAST,  # (K,) the least that a label adds to the cost of any set, the limit aside
+    LEAST,  # (K,) the least that a label adds to the cost of any set, the ceiling aside
     PREFIX_ENTRIES,  # the entries of PREFIX
 ) = range(10)
 _FLOAT_PARTS = 10
@@ -104,8 +104,26 @@ def operation(code: Ints, i: int) -> tuple[int, int, int, int]:
 
 
 @jit
+def kind_of(code: Ints, i: int) -> int:
+    """The kind of an operation."""
+    return int(code[4 * i])
+
+
+@jit
+def operand_of(code: Ints, i: int) -> int:
+    """The first operand of an operation; for a hard atom, its place among those of its kind."""
+    return int(code[4 * i + 1])
+
+
+@jit
+def number_of(number: Floats, i: int) -> float:
+    """Factor, constant or threshold of an operation; for a hard atom the upper end."""
+    return float(number[2 * i])
+
+
+@jit
 def numbers_of(number: Floats, i: int) -> tuple[float, float]:
-    """Factor, constant or threshold of an operation, and the tolerance; for a hard atom the upper and lower end."""
+    """The number of an operation and its tolerance; for a hard atom the upper and the lower end."""
     return number[2 * i], number[2 * i + 1]
 
 
@@ -117,7 +135,7 @@ def sizes_of(ints: Ints) -> tuple[int, int, int, int]:
 
 
 def size_numbers(ints: Ints) -> list[int]:
-    """The sizes, the counted operation and the limit, as Python integers."""
+    """The sizes, the counted operation and that of the ceiling, as Python integers."""
     numbers: list[int] = part.function(ints, SIZES).tolist()  # type: ignore[attr-defined]  # a kernel
     return numbers
 
@@ -129,6 +147,6 @@ def counted_of(ints: Ints) -> int:
 
 
 @jit
-def limit_of(ints: Ints) -> int:
-    """For a loss min(L, c), the operation c; -1 for other losses."""
+def ceiling_of(ints: Ints) -> int:
+    """For a loss min(L, c), the operation that is the ceiling c; -1 for other losses."""
     return int(ints[ints[SIZES] + 5])

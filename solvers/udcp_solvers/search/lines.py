@@ -38,74 +38,74 @@ _MIN_GAIN = 0.03
 
 
 @jit
-def start_lines(moves: int, L: Record) -> None:
+def start_lines(moves: int, move: Record) -> None:
     """Start anew: no line has been moved, and each may be moved `moves` times."""
-    L.line, L.moves_each = -1, moves
+    move.line, move.moves_each = -1, moves
 
 
 @jit
-def next_line(ints: Ints, floats: Floats, node: Node, bound: float, limit: float, T: Workspace) -> bool:
-    """Move a line, given the bound at the present lines; a bound of `limit` ends the node. False if all lines have been
-    moved: then they are left at their best."""
-    L, lines = T.line, node.lines
-    s = L.line
+def next_line(ints: Ints, floats: Floats, node: Node, bound: float, cutoff: float, T: Workspace) -> bool:
+    """Move a line, given the bound at the present lines; a bound of `cutoff` ends the node. False if all lines have
+    been moved: then they are left at their best."""
+    move, lines = T.move, node.lines
+    s = move.line
     if s >= len(lines):
         return False
-    if s < 0 or bound > L.highest:
-        L.highest = bound
-        L.best_line = lines[s] if s >= 0 else 0.0
+    if s < 0 or bound > move.highest:
+        move.highest = bound
+        move.best_line = lines[s] if s >= 0 else 0.0
     if s >= 0:
-        if _move(_slope(ints, floats, s, lines[s], T), bound, limit, node, T):
+        if _move_line(_slope(ints, floats, s, lines[s], T), bound, cutoff, node, T):
             return True
-        lines[s] = L.best_line
-    for s in range(L.line + 1, len(lines)):
+        lines[s] = move.best_line
+    for s in range(move.line + 1, len(lines)):
         reach = _line_range(ints, floats, s, node, T)
         slope = _slope(ints, floats, s, lines[s], T) if reach > 0.0 else 0.0
         if slope != 0.0:
             _begin_line(s, slope, reach, bound, node, T)
             return True
-    L.line = len(lines)
+    move.line = len(lines)
     return False
 
 
 @jit
-def _move(slope: float, bound: float, limit: float, node: Node, T: Workspace) -> bool:
+def _move_line(slope: float, bound: float, cutoff: float, node: Node, T: Workspace) -> bool:
     """Move the present line to where the bound may be highest; False if that is not worth another bound."""
-    L = T.line
-    if slope == 0.0 or L.moves <= 0:
+    move = T.move
+    if slope == 0.0 or move.moves_left <= 0:
         return False
-    _narrow(node.lines[L.line], bound, slope, L)
-    node.lines[L.line], hope = _summit(L)
-    L.moves -= 1
-    return bool(hope - L.highest > _MIN_GAIN * (limit - L.highest))
+    _narrow(node.lines[move.line], bound, slope, move)
+    node.lines[move.line], hope = _summit(move)
+    move.moves_left -= 1
+    return bool(hope - move.highest > _MIN_GAIN * (cutoff - move.highest))
 
 
 @jit
 def _begin_line(s: int, slope: float, reach: float, bound: float, node: Node, T: Workspace) -> None:
     """Begin to move a line, within `reach` of 0."""
-    L, line = T.line, node.lines[s]
+    move, line = T.move, node.lines[s]
     # A line that was set in the node around this one stays near its value there.
     width = 2.0 * reach if line == 0.0 else 0.25 * reach
-    L.line, L.best_line, L.moves = s, line, L.moves_each
-    L.low, L.high = max(line - width, -reach), min(line + width, reach)
-    L.low_slope, L.high_slope = 0.0, 0.0
+    move.line, move.best_line, move.moves_left = s, line, move.moves_each
+    move.low, move.high = max(line - width, -reach), min(line + width, reach)
+    move.low_slope, move.high_slope = 0.0, 0.0
     if slope > 0.0:
-        L.low = line
+        move.low = line
     else:
-        L.high = line
+        move.high = line
     # If the bound was found at lines that were then given up, its slope is not known here.
-    if bound == L.highest:
-        _narrow(line, bound, slope, L)
-    node.lines[s] = 0.5 * (L.low + L.high)
+    if bound == move.highest:
+        _narrow(line, bound, slope, move)
+    node.lines[s] = 0.5 * (move.low + move.high)
 
 
 @jit
-def _narrow(line: float, bound: float, slope: float, L: Record) -> None:
+def _narrow(line: float, bound: float, slope: float, move: Record) -> None:
     """Narrow the interval: a line at which the bound rises becomes its low end, one at which it falls its high end."""
     if slope > 0.0:
-        L.low, L.low_bound, L.low_slope = line, bound, slope
+        move.low, move.low_bound, move.low_slope = line, bound, slope
     else:
-        L.high, L.high_bound, L.high_slope = line, bound, slope
+        move.high, move.high_bound, move.high_slope = line, bound, slope
 
 
 @jit
@@ -128,13 +128,14 @@ def _line_range(ints: Ints, floats: Floats, s: int, node: Node, T: Workspace) ->
 
 
 @jit
-def _summit(L: Record) -> tuple[float, float]:
+def _summit(move: Record) -> tuple[float, float]:
     """Where the bound may be highest, and how high at most: where two tangents meet, or the middle and infinity."""
-    if L.low_slope <= 0.0 or L.high_slope >= 0.0 or L.high <= L.low:
-        return 0.5 * (L.low + L.high), np.inf
-    way = (L.high_bound - L.low_bound - L.high_slope * (L.high - L.low)) / (L.low_slope - L.high_slope)
-    way = min(max(way, 0.0), L.high - L.low)
-    return L.low + way, L.low_bound + L.low_slope * way
+    width = move.high - move.low
+    if move.low_slope <= 0.0 or move.high_slope >= 0.0 or move.high <= move.low:
+        return 0.5 * (move.low + move.high), np.inf
+    way = (move.high_bound - move.low_bound - move.high_slope * width) / (move.low_slope - move.high_slope)
+    way = min(max(way, 0.0), width)
+    return move.low + way, move.low_bound + move.low_slope * way
 
 
 @jit

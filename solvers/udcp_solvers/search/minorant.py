@@ -60,11 +60,13 @@ from udcp_solvers.search.layout import (
     Floats,
     Ints,
     Marks,
+    number_of,
     numbers,
+    operand_of,
     operation,
     part,
 )
-from udcp_solvers.search.workspace import Node, Workspace, listed, visit
+from udcp_solvers.search.workspace import Node, Workspace, candidate_labels, open_labels, visit
 
 
 @jit
@@ -89,7 +91,7 @@ def minorant(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
             continue
         through = only_operand(code, i, node.decided, T.operations)
         if through >= 0:
-            f = f * number[2 * i] if kind == SCALE else -f if kind == NOT else f
+            f = f * number_of(number, i) if kind == SCALE else -f if kind == NOT else f
             constant += -f if kind == NOT else 0.0
             top = visit(through, f, top, T.pending)
         elif kind == ADD:
@@ -122,7 +124,7 @@ def _begin(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     left, constant = T.left_over, 0.0
     left.threshold, left.threshold_factor, left.count_factor = -1, 0.0, 0.0
     left.pairs, left.pairs_factor = -1, 0.0
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         T.labels[y].value = -T.labels[y].worth
     for c in range(len(T.categories)):
         T.categories[c].weight = 0.0
@@ -142,7 +144,8 @@ def _leave_threshold(number: Floats, i: int, f: float, T: Workspace) -> float:
     added to the constant."""
     left, constant = T.left_over, 0.0
     before = left.threshold
-    if f * number[2 * i] <= left.threshold_factor * (number[2 * before] if before >= 0 else 0.0):
+    most = left.threshold_factor * (number_of(number, before) if before >= 0 else 0.0)
+    if f * number_of(number, i) <= most:
         return float(f * T.operations[i].low)
     if before >= 0:
         constant = left.threshold_factor * T.operations[before].low
@@ -154,11 +157,11 @@ def _leave_threshold(number: Floats, i: int, f: float, T: Workspace) -> float:
 def _add_pairs(ints: Ints, floats: Floats, i: int, f: float, node: Node, T: Workspace) -> None:
     """Let every free label pay for its pairs with labels that are in; pairs of free labels are left over."""
     T.left_over.pairs, T.left_over.pairs_factor = i, f
-    K, entries, k = len(node.x), numbers(ints, floats, PAIR_ENTRIES), part(ints, CODE)[4 * i + 1]
-    for z in listed(T.candidates, T.search.candidates):
+    K, entries, k = len(node.x), numbers(ints, floats, PAIR_ENTRIES), operand_of(part(ints, CODE), i)
+    for z in candidate_labels(T):
         if node.x[z] == IN:
             at = (k * K + z) * K
-            for y in listed(T.open, T.search.open):
+            for y in open_labels(T):
                 if node.x[y] == FREE:
                     T.labels[y].value += f * entries[at + y]
 
@@ -215,8 +218,8 @@ def _add(ints: Ints, floats: Floats, j: int, f: float, node: Node, T: Workspace)
     """Add f times a quantity; returns what is added to the constant."""
     K, costs, above = len(node.x), numbers(ints, floats, COSTS), part(ints, ABOVE)
     starts, of, weights = part(ints, QUANTITY_STARTS), part(ints, QUANTITY_CATEGORIES), numbers(ints, floats, WEIGHTS)
-    constant = f * T.quantities[j].root
-    for y in listed(T.open, T.search.open):
+    constant = f * T.quantities[j].settled
+    for y in open_labels(T):
         T.labels[y].value += f * costs[j * K + y]
     for e in range(starts[j], starts[j + 1]):
         c, w = of[e], f * weights[e]

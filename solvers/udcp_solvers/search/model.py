@@ -218,7 +218,7 @@ class _Builder:
             case ir.Gate():
                 return self._op(GATE, *places)
             case ir.Extremum():
-                # Of several constants, one decides; it comes last: see `_limit`.
+                # Of several constants, one decides; it comes last: see `_ceiling`.
                 constants = [place for place in places if self.code[place][0] == CONSTANT]
                 others = [place for place in places if self.code[place][0] != CONSTANT]
                 decides = max if node.largest else min
@@ -306,7 +306,7 @@ class _Builder:
                 self._twins(costs, members, columns),
                 np.concatenate([flat, *(np.argsort(d, axis=1, kind="stable").ravel() for d in self.pairs)]),
             ],
-            [K, len(members), len(self.quantities), len(self.code), self._counted(), self._limit()],
+            [K, len(members), len(self.quantities), len(self.code), self._counted(), self._ceiling()],
             [
                 array_of([form.constant for form in self.quantities]),
                 joined([flat, *costs]),
@@ -345,16 +345,16 @@ class _Builder:
         offered = entries <= ends[:, None]
         return _Prefixes(np.cumsum([0, *offered.sum(axis=1)]), orders[offered], entries[offered])
 
-    def _limit(self) -> int:
-        """For a loss min(L, c), the operation c; -1 for other losses."""
+    def _ceiling(self) -> int:
+        """For a loss min(L, c), the operation that is the ceiling c; -1 for other losses."""
         kind, _, last, third = self.code[-1]
-        is_limit = kind == SMALLER and third != INDICATOR and self.code[last][0] == CONSTANT
-        return last if is_limit else -1
+        is_ceiling = kind == SMALLER and third != INDICATOR and self.code[last][0] == CONSTANT
+        return last if is_ceiling else -1
 
     def _counted(self) -> int:
         """Of the tables of a number of labels in the outermost sum, the one that can cost most; -1 if there is none."""
         most, found = 0.0, -1
-        waiting = [len(self.code) - 1 if self._limit() < 0 else self.code[-1][1]]
+        waiting = [len(self.code) - 1 if self._ceiling() < 0 else self.code[-1][1]]
         factor = {waiting[0]: 1.0}
         while waiting:
             i = waiting.pop()
@@ -377,7 +377,7 @@ class _Builder:
         """The least that each label adds to any set: its cost in the outermost sum, if all other terms are monotone;
         else -inf."""
         root = self.loss.expression.root
-        if self._limit() >= 0:
+        if self._ceiling() >= 0:
             others = [child for child in root.children if self.code[self.at[id(child)]][0] != CONSTANT]
             root = others[0] if len(others) == 1 else root
         terms = root.terms if isinstance(root, ir.Add) else (root,)

@@ -21,9 +21,10 @@ from udcp_solvers.search.layout import (
     Floats,
     Ints,
     numbers,
+    operand_of,
     part,
 )
-from udcp_solvers.search.workspace import Node, Workspace, listed
+from udcp_solvers.search.workspace import Node, Workspace, open_labels
 
 
 @jit
@@ -32,7 +33,7 @@ def by_pairs(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     labels, order, count = T.labels, T.order, 0
     for y in range(len(labels)):
         labels[y].alive, labels[y].next = False, 0
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         if node.x[y] == FREE and labels[y].value < 0.0:
             order[count] = y
             labels[y].half, labels[y].alive = 0.0, True
@@ -61,7 +62,7 @@ def _pay_next(ints: Ints, floats: Floats, count: int, T: Workspace) -> int:
     """Go on to sets of one label more: the first `count` labels in order each pay for their next neighbour; how many
     stay."""
     K, f, stay = len(T.labels), T.left_over.pairs_factor, 0
-    at = part(ints, CODE)[4 * T.left_over.pairs + 1] * K * K
+    at = operand_of(part(ints, CODE), T.left_over.pairs) * K * K
     entries = numbers(ints, floats, PAIR_ENTRIES)[at : at + K * K]
     neighbours = part(ints, NEIGHBOURS)[at : at + K * K]
     for n in range(count):
@@ -87,18 +88,18 @@ def _pay_next(ints: Ints, floats: Floats, count: int, T: Workspace) -> int:
 def grow(ints: Ints, floats: Floats, node: Node, T: Workspace) -> None:
     """Choose the labels that are in, then, one by one, the free label that lowers the sum of values and pairs most."""
     K, f, more = len(node.x), T.left_over.pairs_factor, T.keys
-    at = part(ints, CODE)[4 * T.left_over.pairs + 1] * K * K
+    at = operand_of(part(ints, CODE), T.left_over.pairs) * K * K
     entries = numbers(ints, floats, PAIR_ENTRIES)[at : at + K * K]
-    for y in listed(T.open, T.search.open):
+    for y in open_labels(T):
         T.chosen[y] = IN if node.x[y] == IN else 0
         more[y] = T.labels[y].value
     while True:
         best, label = 0.0, -1
-        for y in listed(T.open, T.search.open):
+        for y in open_labels(T):
             if node.x[y] == FREE and T.chosen[y] != IN and more[y] < best:
                 best, label = more[y], y
         if label < 0:
             return
         T.chosen[label] = IN
-        for y in listed(T.open, T.search.open):
+        for y in open_labels(T):
             more[y] += f * entries[label * K + y]

@@ -26,12 +26,12 @@ LABEL = np.dtype([
     ("closed_with", "f8"), ("closed_without", "f8"),  # the same, by all closed nodes
     ("half", "f8"), ("next", "i8"), ("alive", "?"),  # `pairs`: half of what it pays, its next neighbour, is it kept
     ("following", "i8"),  # the next label of the same category in order of value
-    ("root", "i1"),  # IN, OUT or FREE, by `fix_at_root`; without what the first node fixes
+    ("fixed", "i1"),  # IN, OUT or FREE before the first node (`fix_by_worth`)
 ], align=True)  # fmt: skip
 
 CATEGORY = np.dtype([
     ("state", "i8"),  # bits MAY and TOUCHED, in the present node
-    ("root", "i8"),  # the bits set by labels that are in at the root
+    ("settled", "i8"),  # the bits set by settled labels
     ("touched", "i8"),  # whether the present set touches it
     ("weight", "f8"), ("v", "f8"),  # in the minorant; the least value of its part of the forest
     ("place", "i8"), ("length", "i8"), ("capacity", "i8"),  # `counts`: where its least values begin, how many, at most
@@ -41,7 +41,7 @@ CATEGORY = np.dtype([
 
 QUANTITY_RECORD = np.dtype([
     ("low", "f8"), ("high", "f8"),  # ends in the present node
-    ("root", "f8"),  # the value without open labels
+    ("settled", "f8"),  # the constant and what settled labels add
     ("point", "f8"),  # the value on the present set
 ])  # fmt: skip
 OPERATION = np.dtype([
@@ -54,11 +54,12 @@ PENDING = np.dtype([("operation", "i8"), ("factor", "f8")])
 
 _SEARCH = [
     ("top", "i8"), ("node_count", "i8"),  # nodes on the stack, and nodes looked at
-    ("open", "i8"), ("candidates", "i8"),  # numbers of open labels and of candidates
+    ("open_count", "i8"), ("candidate_count", "i8"),  # numbers of open labels and of candidates
     ("best", "f8"),  # of the incumbent: its cost minus its worth
-    ("ceiling", "f8"),  # the value of all labels at the limit of the loss
-    ("shift", "f8"),  # by how much both rose when labels were dropped
-    ("open_bound", "f8"),  # the least bound of a node that the budget left open
+    ("ceiling_value", "f8"),  # of the set of all labels, at the ceiling of the loss: cost minus worth
+    ("shift", "f8"),  # the worth of the labels dropped as in: both rose by it, and a bound from before lacks it
+    ("unfinished_bound", "f8"),  # the least bound of a node for which the budget did not last
+    ("minimum", "f8"),  # of the last minorant: the bound at its lines
     ("slack", "f8"), ("tie_room", "f8"),  # tolerance, and how far above the incumbent nodes are still looked at
     ("steepest", "f8"),  # the largest worth
     ("margins_from_closed", "?"),  # whether margins can use the bounds of closed nodes
@@ -69,7 +70,7 @@ _LEFT_OVER = [
     ("threshold", "i8"), ("threshold_factor", "f8"),  # a threshold on entries
     ("counted", "i8"), ("count_factor", "f8"),  # a table of a count
     ("pairs", "i8"), ("pairs_factor", "f8"),  # pairs of free labels
-    ("cap", "f8"),  # changes of labels are known up to this
+    ("max_change", "f8"),  # larger changes of labels count as this much; 0 if no changes are computed
 ]  # fmt: skip
 # A scan of thresholds t by rising entry.
 _SCAN = [
@@ -77,15 +78,15 @@ _SCAN = [
     ("rest", "f8"),  # the least value without a threshold
     ("least", "f8"), ("at", "f8"), ("second", "f8"),  # the best value, its t, and the second best value
 ]  # fmt: skip
-_LINE = [
+_MOVE = [
     ("line", "i8"),  # the line that is moved
-    ("moves", "i8"), ("moves_each", "i8"),  # how often this line may still be moved; how often each may
+    ("moves_left", "i8"), ("moves_each", "i8"),  # how often this line may still be moved; how often each may
     ("best_line", "f8"), ("highest", "f8"),  # where the bound was highest, and that bound
     ("low", "f8"), ("low_bound", "f8"), ("low_slope", "f8"),  # the interval of the line; a slope of 0 is unknown
     ("high", "f8"), ("high_bound", "f8"), ("high_slope", "f8"),
 ]  # fmt: skip
 SEARCH, LEFT_OVER = np.dtype(_SEARCH, align=True), np.dtype(_LEFT_OVER, align=True)
-SCAN, LINE = np.dtype(_SCAN, align=True), np.dtype(_LINE, align=True)
+SCAN, MOVE = np.dtype(_SCAN, align=True), np.dtype(_MOVE, align=True)
 
 
 class Question(NamedTuple):
@@ -137,7 +138,7 @@ class Workspace(NamedTuple):
     search: Record
     left_over: Record
     scan: Record
-    line: Record
+    move: Record
     chosen: Marks
     open: Ints
     candidates: Ints
@@ -171,7 +172,7 @@ def workspace_of(ints: Ints) -> Workspace:
         search=records(1, SEARCH)[0],
         left_over=records(1, LEFT_OVER)[0],
         scan=records(1, SCAN)[0],
-        line=records(1, LINE)[0],
+        move=records(1, MOVE)[0],
         chosen=np.zeros(K, np.int8),
         open=np.zeros(K, np.int64),
         candidates=np.zeros(K, np.int64),
@@ -196,9 +197,15 @@ def node_at(ints: Ints, place: int, T: Workspace) -> Node:
 
 
 @jit
-def listed(labels: Ints, count: int) -> Ints:
-    """The first `count` entries of an array: a list of labels."""
-    return labels[:count]
+def open_labels(T: Workspace) -> Ints:
+    """The labels that are free in some node."""
+    return T.open[: T.search.open_count]
+
+
+@jit
+def candidate_labels(T: Workspace) -> Ints:
+    """The open labels and those that are in at the root."""
+    return T.candidates[: T.search.candidate_count]
 
 
 @jit
