@@ -48,9 +48,7 @@ def adapt(predictor: SetPredictor, probs: Any, calibration: Any) -> SetPredictor
     rows = predictor.rows(P, y, inputs=inputs)
     rows.truth  # noqa: B018  # refuses rows without truth before the work
     if isinstance(probs, LabelShift):
-        if len(probs.old) != predictor.loss.K:
-            raise InputError(f"the mixes are of {len(probs.old)} labels, and the loss has {predictor.loss.K}")
-        shift = replace(probs, labels=predictor.loss.labels)
+        shift = probs.for_labels(predictor.loss.labels)
     else:
         shift = _estimated(predictor, to_array(predictor.repaired(rows.P)), probs)
     found = copy.copy(predictor)
