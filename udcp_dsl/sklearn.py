@@ -451,7 +451,9 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def _cross_probabilities(self, X: Any, estimator: Any) -> Probabilities:
         """The probabilities by the estimator of a fold, checked, and repaired if a repair is given."""
         rows = rows_of(self._probabilities(X, estimator), self.loss_.labels, empty=True)
-        repaired: Probabilities = rows.P if self._repair is None else self._repair.apply(rows.P)
+        if self._repair is None:
+            return rows.P
+        repaired: Probabilities = self._repair.for_labels(self.loss_.labels).apply(rows.P)
         return repaired
 
     def _given_inputs(self, X: Any, inputs: Any) -> RowInputs | None:

@@ -166,14 +166,8 @@ def rows_of(
         raise InputError(f"ignore is one string, {ignore!r}: give a list of the columns to leave unread")
     if class_names is not None:
         class_names = names_of_classes(class_names)
-    beside = {
-        "the true labels": y,
-        "the groups": groups,
-        "the ids": ids,
-        "the weights": weights,
-        **indexed_inputs(inputs),
-    }
-    refuse_another_index({"the probabilities": given, **beside})
+    beside = {"the true labels": y, "the groups": groups, "the ids": ids, "the weights": weights}
+    refuse_another_index({"the probabilities": given, **beside, **indexed_inputs(inputs)})
     if isinstance(given, Rows):
         if ignore:
             raise InputError(f"{ignore[0]!r} names a column of a frame; these rows have already been read")
