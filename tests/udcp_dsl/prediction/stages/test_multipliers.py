@@ -268,6 +268,23 @@ def test_limits_are_held_at_the_alpha_that_a_worth_of_a_miss_found() -> None:
     assert (found.overall.cost, found.overall.missed) == (plain.overall.cost, plain.overall.missed)
 
 
+@pytest.mark.parametrize("inputs", [False, True])
+def test_a_limit_that_never_binds_does_not_change_the_search_for_alpha(inputs: bool) -> None:
+    """Only because of the limit, `price` needs an anchor."""
+    fee, read = ("costs fee per row in [0, 5]  ", "sum(fee)") if inputs else ("", "size")
+    P, y = drawn(1800, 0)
+    given = {"inputs": {"fee": np.random.default_rng(0).uniform(0, 5, P.shape)}} if inputs else {}
+    found = []
+    for limit in ("limit big: (size >= 3) <= 0.99", ""):
+        loss = udcp.loads(f"{HEAD} {fee} {limit}  loss l = {read} + any(C)")
+        predictor = udcp.SetPredictor(loss, miss=9, repair=None)
+        assert predictor.oracle.wants_anchor == bool(limit)
+        worth = predictor.calibrate(P, y, **given).fitted.find(WorthOfMiss)
+        assert worth is not None
+        found.append((worth.overall.cost, worth.overall.missed))
+    assert found[0] == found[1]
+
+
 def test_a_worth_of_a_miss_at_which_a_limit_cannot_be_reached_is_refused() -> None:
     with pytest.raises(LimitError, match=r"cannot be reached at alpha 0\.0\d+.*raise the limit or give a smaller miss"):
         calibrated(NESTED, 1800, alpha=None, miss=60)
