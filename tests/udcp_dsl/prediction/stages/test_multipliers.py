@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -368,8 +369,38 @@ def test_limits_that_exclude_each_other_are_refused() -> None:
     text = HEAD + "limit inner: any(C) <= 0.42  limit outer: any({ a, c, d, f, h }) <= 0.66  loss l = size"
     for one in ("limit inner: any(C) <= 0.42", "limit outer: any({ a, c, d, f, h }) <= 0.66"):
         assert effects(calibrated(text.replace(one, "")))
-    with pytest.raises(LimitError, match="together with the other limits"):
+    with pytest.raises(LimitError, match=r"cannot be held together at alpha 0\.1, although each can alone") as told:
         calibrated(text)
+    assert "smallest" not in str(told.value)
+    assert "raise one of them or alpha" in str(told.value)
+    third = "limit large: size <= 7.5  loss l"  # which holds by itself
+    with pytest.raises(LimitError, match=r"^limits 'inner' \(any\(C\) <= 0.42\) and 'outer' \(\S.* <= 0.66\) cannot"):
+        calibrated(text.replace("loss l", third))
+
+
+@pytest.mark.parametrize("bounds", [(0.455, 0.235), (0.4, 0.7), (0.3, 0.2)])
+def test_of_several_limits_the_least_is_what_each_allows_by_itself(bounds: tuple[float, float]) -> None:
+    """The smallest mean that is named is above its limit; a little above it the limit alone can be reached, and a
+    little below it cannot."""
+    spec = "labels {{ a, b, c, d }}  category s {{ c, d }}  category u {{ a, d }}  {}  loss l = size + 0.7 * any(s)"
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.full(4, 0.5), 300)
+    y = (P.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1)
+
+    def calibrate(*limits: str) -> None:
+        udcp.SetPredictor(udcp.loads(spec.format("  ".join(limits))), alpha=0.2, repair=None).calibrate(P, y)
+
+    texts = {"slots": "any(s)", "two": "any(u)"}
+    with pytest.raises(LimitError) as told:
+        calibrate(*(f"limit {name}: {texts[name]} <= {at_most}" for name, at_most in zip(texts, bounds, strict=True)))
+    pattern = r"limit '(\w+)' \(\S+ <= (\S+)\) cannot be reached.*?, even without the others.*? of any\(.\) is ([\d.]+)"
+    found = re.findall(pattern, str(told.value))
+    assert found
+    for name, at_most, least in found:
+        assert float(least) > float(at_most)
+        calibrate(f"limit {name}: {texts[name]} <= {float(least) + 0.01}")
+        with pytest.raises(LimitError):
+            calibrate(f"limit {name}: {texts[name]} <= {float(least) - 0.01}")
 
 
 def test_too_few_rows_and_classes_are_refused() -> None:
