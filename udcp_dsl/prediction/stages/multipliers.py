@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate import Rule, exact_level, show_level
+from udcp_dsl.diagnostics import InputError, warn
+from udcp_dsl.prediction.calibrate import CalibrationWarning, Rule, exact_level, show_level
 from udcp_dsl.prediction.containers import to_array
 from udcp_dsl.prediction.limits.bounds import upper_bound
 from udcp_dsl.prediction.limits.dual import Dual, find_multipliers
@@ -50,6 +50,8 @@ _MIN_ROWS = 10
 _STREAM = 33  # the random stream for the folds, different for each stage
 # A mean counts as at its limit if it is below by at most this many standard errors.
 _LIMIT_TOLERANCE = 0.05
+# A limit with a multiplier is met by far more than needed if its mean is below it by more standard errors than this.
+_JUMP_ERRORS = 3.0
 # Relative precision of the prices of the best sets.
 _PRICE_PRECISION = 1e-3
 
@@ -115,6 +117,7 @@ class Multipliers(Stage):
         for alpha in setting.promise.alphas:
             rows = TuningRows(replace(setting, promise=setting.promise.at(alpha)), own, left, alpha)
             found[alpha] = rows.effects(rows.dual())
+            rows.warn_of_jumps(found[alpha])
             if setting.oracle.wants_anchor:
                 at = rows.setting_at(found[alpha].multipliers)
                 anchors.append(Anchors.fit(at, [own], left))
@@ -283,6 +286,20 @@ class TuningRows:
             )
         without, cost = (float(self._mean(self._costs(masks)[:, None])[0]) for masks in both)
         return LimitEffects(without, cost, tuple(effects))
+
+    def warn_of_jumps(self, effects: LimitEffects) -> None:
+        """Warn of limits whose mean jumps past them: of two sides of a step, the one where the limit holds is taken."""
+        _, near, _ = self._without_limits
+        for limit, effect, error in zip(self._limits, effects.limits, near / _LIMIT_TOLERANCE, strict=True):
+            if effect.multiplier and limit.at_most - effect.mean > _JUMP_ERRORS * max(error, effect.error):
+                warn(
+                    f"limit {_limit_text(limit)} is met by far more than needed at alpha {show_level(self._alpha)}: on "
+                    f"{len(self._own):,} tuning rows, the mean of {limit.text} jumps past the limit to "
+                    f"{effect.mean:.3g} (no multiplier was found that brings it nearer), and the mean cost rises from "
+                    f"{effects.cost_without:.3g} to {effects.cost:.3g}; add small costs that differ between labels to "
+                    "the loss, or loosen the limit",
+                    CalibrationWarning,
+                )
 
     def _refuse(self, found: Dual) -> None:
         """Raise an error with the limits that cannot be reached alone, and the least mean of each; or, if each can,

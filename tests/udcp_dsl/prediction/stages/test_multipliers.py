@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import re
+import warnings
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate import coverage_law
+from udcp_dsl.prediction.calibrate import CalibrationWarning, coverage_law
 from udcp_dsl.prediction.limits.bounds import clopper_pearson_above
 from udcp_dsl.prediction.oracle import AnchoredOracle
 from udcp_dsl.prediction.saved import _hash
@@ -401,6 +402,22 @@ def test_of_several_limits_the_least_is_what_each_allows_by_itself(bounds: tuple
         calibrate(f"limit {name}: {texts[name]} <= {float(least) + 0.01}")
         with pytest.raises(LimitError):
             calibrate(f"limit {name}: {texts[name]} <= {float(least) - 0.01}")
+
+
+def test_a_mean_that_jumps_past_its_limit_is_warned_of() -> None:
+    """At the multiplier 1, all sets cost nothing: no mean between 1 and 3 labels is reached, unless labels differ."""
+    text = "labels {{ a, b, c }}  limit z: -size <= -1.6  loss l = size{}"
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.full(3, 0.5), 1500)
+    y = (P.cumsum(axis=1) > rng.random((1500, 1))).argmax(axis=1)
+    asked: dict[str, Any] = {"alpha": 0.3, "repair": None}
+    told = r"limit 'z' \(-size <= -1.6\) is met by far more than needed at alpha 0.3: on 500 tuning rows, .* to -3 "
+    with pytest.warns(CalibrationWarning, match=told):
+        udcp.SetPredictor(udcp.loads(text.format("")), **asked).calibrate(P, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        apart = udcp.SetPredictor(udcp.loads(text.format(" + 0.1 * any({ a })")), **asked).calibrate(P, y)
+    assert effects(apart).limits[0].mean == pytest.approx(-1.6, abs=0.02)
 
 
 def test_too_few_rows_and_classes_are_refused() -> None:
