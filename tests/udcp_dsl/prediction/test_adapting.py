@@ -108,6 +108,15 @@ def test_rows_with_inputs_are_adapted_too(oracle: str) -> None:
         by_row.adapt(own[0], calibration=own)
 
 
+def test_calibration_may_be_a_list_and_is_needed_for_a_given_shift() -> None:
+    own = drawn(900, OLD, 0)
+    old = udcp.SetPredictor(LOSS, "lac", alpha=0.1).calibrate(*own)
+    found = [old.adapt(TRUE, calibration=given).calibrated.thresholds() for given in (own, [*own])]
+    assert found[0] == found[1]
+    with pytest.raises(InputError, match=r"give calibration=\(probs, y\)"):
+        old.adapt(TRUE)
+
+
 def test_the_harm_of_misses_is_bounded_for_the_new_mix() -> None:
     own, (P, y) = drawn(4000, OLD, 0), drawn(20_000, NEW, 1)
     old = udcp.SetPredictor(LOSS, "lac", alpha=0.2, risk="harm", repair=None).calibrate(*own)

@@ -297,8 +297,10 @@ def _softmax(values: Matrix, labels: Sequence[str], bits: int) -> Matrix:
             refuse(np.isnan, "is NaN", "drop the row or repair the classifier")
             refuse(lambda p: p == np.inf, "is infinite", "only -inf is allowed, for a label that is ruled out")
             refuse(lambda p: (p == -np.inf).all(axis=1), "is -inf for every label", "no label is left to choose")
-        distributions = bool(distributions and piece.min() >= 0 and np.abs(piece.sum(axis=1) - 1).max() <= tolerance)
-        piece = np.exp(piece - top)
+        with np.errstate(over="ignore"):  # logits near the largest float
+            sums = piece.sum(axis=1)
+            distributions = bool(distributions and piece.min() >= 0 and np.abs(sums - 1).max() <= tolerance)
+            piece = np.exp(piece - top)
         out[rows] = piece / piece.sum(axis=1, keepdims=True)
     if distributions and len(values):
         warn("logits=True, but every row is a distribution already: were probabilities passed?")
