@@ -258,6 +258,11 @@ class Loss(Shown):
         return made
 
     @property
+    def without_limits(self) -> Loss:
+        """The loss as if the spec had no limits; the loss itself if it has none."""
+        return Loss(replace(self._compiled, limits=())) if self.limits else self
+
+    @property
     def of_spec(self) -> Loss:
         """The loss without multipliers; costs that are shown are its costs."""
         return self if self._of_spec is None else self._of_spec

@@ -31,6 +31,7 @@ from udcp_dsl.loss import Loss, load, loads
 from udcp_dsl.prediction.calibrate import Level, exact_level, show_level
 from udcp_dsl.prediction.calibrate.checked_arrays import as_weights
 from udcp_dsl.prediction.calibrate.cross import CrossCalibration, equal_folds
+from udcp_dsl.prediction.containers import refuse_another_index
 from udcp_dsl.prediction.evaluation import Evaluation, evaluate, measure
 from udcp_dsl.prediction.input_warnings import warn_of_high_alpha
 from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle, Probabilities, make_oracle
@@ -38,6 +39,7 @@ from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.probability_repair import Repair
 from udcp_dsl.prediction.promises.promise import OPTIONS, Promise, Temperature
 from udcp_dsl.prediction.rows import row_attributes, rows_of
+from udcp_dsl.prediction.rows.value import indexed_inputs
 from udcp_dsl.prediction.sets import PredictionSets
 from udcp_dsl.prediction.stages.anchors import find_anchor
 from udcp_dsl.prediction.stages.chain import restored
@@ -165,15 +167,18 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             The classifier itself.
         """
         X, y, groups = indexable(X, y, groups)
-        _check_inputs(inputs, _num_samples(X))
+        _check_rows(X, inputs, y=y, groups=groups, weights=weights)
         given = None if weights is None else as_weights(weights, _num_samples(X))
         target = _checked_target(y)
+        loss = self._compiled_loss(np.unique(target))
         rng = check_random_state(self.random_state)
         for name in ("cross_", "predictor_"):
             self.__dict__.pop(name, None)
         if self.cv is not None:
             _refuse_with_cv(groups=groups, weights=weights)
-            return self._fit_cross(X, y, target, rng, inputs)
+            return self._fit_cross(X, y, target, loss, rng, inputs)
+        # Of all rows, so that errors name the user's rows, and those that train are checked, too.
+        numbers = self._promise().reads(loss).inputs_of(inputs, _num_samples(X))
         training, held_out = train_test_split(
             np.arange(_num_samples(X)), test_size=self.calibration_size, random_state=rng
         )
@@ -182,9 +187,8 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self.classes_, self._prefit = np.unique(target), False
         kept = None if groups is None else _safe_indexing(groups, held_out)
         own = None if given is None else given[held_out]
-        return self._calibrate(
-            _safe_indexing(X, held_out), target[held_out], kept, own, rng, _inputs_at(inputs, held_out)
-        )
+        some = None if numbers is None else numbers[held_out]
+        return self._calibrate(_safe_indexing(X, held_out), target[held_out], loss, kept, own, rng, some)
 
     def calibrate(
         self, X: Any, y: Any, *, groups: Any = None, weights: Any = None, inputs: Any = None
@@ -207,16 +211,18 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             check_is_fitted(self.estimator)
             self.estimator_, self._prefit = self.estimator, True
             self.classes_ = np.unique(self.estimator.classes_)
+        _check_rows(X, inputs, y=y, groups=groups, weights=weights)
         rng = check_random_state(self.random_state)
-        return self._calibrate(X, _checked_target(y), groups, weights, rng, inputs)
+        loss = self._compiled_loss(self.classes_)
+        return self._calibrate(X, _checked_target(y), loss, groups, weights, rng, inputs)
 
     def _calibrate(
-        self, X: Any, y: npt.NDArray[Any], groups: Any, weights: Any, rng: Any, inputs: Any = None
+        self, X: Any, y: npt.NDArray[Any], loss: Loss, groups: Any, weights: Any, rng: Any, inputs: Any
     ) -> UtilitySetClassifier:
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
-        self.loss_ = self._compiled_loss()
+        self.loss_ = loss
         # By name, as positions would be taken for names if the labels are numbers.
         classes, rows = np.unique(y, return_inverse=True)
         names = [self.loss_.labels[i] for i in _positions(classes, self.loss_.labels, "y")]
@@ -291,6 +297,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             `loss_.labels`.
         """
         check_is_fitted(self, "loss_")
+        _check_rows(X, inputs, groups=groups, weights=weights, ids=ids)
         if hasattr(self, "cross_"):
             _refuse_with_cv(groups=groups, weights=weights)
             return self._cross_sets(X, alpha, ids, inputs)
@@ -316,6 +323,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             Columns in the order of `loss_.labels`.
         """
         check_is_fitted(self, "loss_")
+        _check_rows(X, inputs, groups=groups, weights=weights)
         if hasattr(self, "cross_"):
             _refuse_with_cv(groups=groups, weights=weights)
             found: npt.NDArray[np.float64] = self.cross_.p_values(self._cross_scores(X, self._given_inputs(X, inputs)))
@@ -356,6 +364,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             Coverage, cost and size, overall and by stratum.
         """
         check_is_fitted(self, "loss_")
+        _check_rows(X, inputs, y=y, groups=groups, weights=weights, ids=ids)
         classes, rows = np.unique(_checked_target(y), return_inverse=True)
         truth = np.array(self.loss_.labels, dtype=object)[_positions(classes, self.loss_.labels, "y")[rows]]
         P = self._probabilities(X)
@@ -379,7 +388,9 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     # Every row trains and calibrates
 
-    def _fit_cross(self, X: Any, y: Any, target: npt.NDArray[Any], rng: Any, inputs: Any) -> UtilitySetClassifier:
+    def _fit_cross(
+        self, X: Any, y: Any, target: npt.NDArray[Any], loss: Loss, rng: Any, inputs: Any
+    ) -> UtilitySetClassifier:
         names = ("miss", "conditional", "bins", "confidence", "simultaneous", "risk", "randomize", "pool")
         _refuse_with_cv(**{name: getattr(self, name) for name in names})
         promise = self._promise()
@@ -389,6 +400,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         _require_probabilities(self.estimator)
         self._levels, self._repair = promise.alphas, promise.repair if isinstance(promise.repair, Repair) else None
         n = _num_samples(X)
+        given = loss.inputs_of(inputs, n)
         self._seed = int(rng.randint(1 << 31))
         folds = equal_folds(n, self.cv, np.random.default_rng(self._seed))
 
@@ -400,7 +412,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
-        self.loss_ = self._compiled_loss()
+        self.loss_ = loss
         classes, of = np.unique(target, return_inverse=True)
         truth = _positions(classes, self.loss_.labels, "y")[of]
         oracle = self._cross_oracle
@@ -408,7 +420,6 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             raise InputError(f"cv leaves no rows to tune the lambda of {oracle.name!r} on: give lam in the options")
         if Setting(promise, oracle).enforces_limits:
             raise InputError("cv leaves no rows to find the multipliers of limits on: leave out cv, or the limits")
-        given = self._given_inputs(X, inputs)
         own, scores = [], []
         for j, fold in enumerate(folds):
             others = np.setdiff1d(np.arange(n), fold)
@@ -440,7 +451,9 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def _cross_probabilities(self, X: Any, estimator: Any) -> Probabilities:
         """The probabilities by the estimator of a fold, checked, and repaired if a repair is given."""
         rows = rows_of(self._probabilities(X, estimator), self.loss_.labels, empty=True)
-        repaired: Probabilities = rows.P if self._repair is None else self._repair.apply(rows.P)
+        if self._repair is None:
+            return rows.P
+        repaired: Probabilities = self._repair.for_labels(self.loss_.labels).apply(rows.P)
         return repaired
 
     def _given_inputs(self, X: Any, inputs: Any) -> RowInputs | None:
@@ -486,16 +499,16 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             given[position] = own
         return None if tuple(given) == labels else tuple(given)
 
-    def _compiled_loss(self) -> Loss:
+    def _compiled_loss(self, classes: npt.NDArray[Any]) -> Loss:
         if self.loss is None:
-            return loads("loss size_of_set = size", labels=[str(_plain(c)) for c in self.classes_])
+            return loads("loss size_of_set = size", labels=[str(_plain(c)) for c in classes])
         if isinstance(self.loss, Loss):
             return self.loss
         if isinstance(self.loss, str | os.PathLike):
             return load(os.fspath(self.loss))
         if not callable(self.loss):
             raise TypeError(f"loss is a {type(self.loss).__name__}: give a Loss, a path, or a function of the classes")
-        made = self.loss(self.classes_)
+        made = self.loss(classes)
         if not isinstance(made, Loss):
             raise TypeError(f"the function given as loss returned a {type(made).__name__}, not a Loss")
         return made
@@ -539,21 +552,21 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             self.predictor_ = predictor
 
 
-def _inputs_at(inputs: Any, rows: npt.NDArray[np.integer[Any]]) -> Any:
-    """The inputs of some rows, from a mapping of names to arrays or from a frame."""
-    if isinstance(inputs, Mapping):
-        return {name: _safe_indexing(column, rows) for name, column in inputs.items()}
-    return None if inputs is None else _safe_indexing(inputs, rows)
-
-
-def _check_inputs(inputs: Any, n: int) -> None:
-    """Refuse a mapping that does not fit X: scikit-learn splits what has one row per row of X, but not a mapping."""
-    wrong = [x for x in inputs.values() if hasattr(x, "__len__") and len(x) != n] if isinstance(inputs, Mapping) else []
-    if wrong and not isinstance(inputs, RowInputs):
-        raise InputError(
-            f"inputs have {len(wrong[0])} rows, but X has {n}: give one per row. scikit-learn cannot split a mapping: "
-            "for cross_validate and the like give a frame, pandas.DataFrame({'km': km, 'fee': list(fee)})"
+def _check_rows(X: Any, inputs: Any, **others: Any) -> None:
+    """Refuse inputs with another number of rows than X, and pandas objects with different indexes."""
+    refuse_another_index({"X": X, **others, **indexed_inputs(inputs)})
+    if inputs is None or isinstance(inputs, RowInputs):  # RowInputs know their rows
+        return
+    n, columns = _num_samples(X), list(inputs.values()) if isinstance(inputs, Mapping) else [inputs]
+    wrong = [len(x) for x in columns if hasattr(x, "__len__") and not isinstance(x, Mapping) and len(x) != n]
+    if wrong:
+        # scikit-learn splits what has one row per row of X, but not a mapping.
+        help = (
+            " scikit-learn cannot split a mapping: for cross_validate and the like give a frame, "
+            "pandas.DataFrame({'km': km, 'fee': list(fee)})"
         )
+        mapping = isinstance(inputs, Mapping)
+        raise InputError(f"inputs have {wrong[0]} rows, but X has {n}: give one per row.{help if mapping else ''}")
 
 
 def _refuse_with_cv(**asked: Any) -> None:

@@ -37,8 +37,8 @@ ROW_FAULTS = (
     Fault(
         "rows: inputs with another index are joined by position",
         "udcp_dsl/prediction/rows/value.py",
-        ", **_indexed(inputs)}",
-        "}",
+        ", **beside, **indexed_inputs(inputs)})",
+        ", **beside})",
         (DOORS, "-k", "another_index"),
     ),
     Fault(
@@ -65,8 +65,15 @@ ROW_FAULTS = (
     Fault(
         "rows: scikit-learn calibration rows get the inputs of other rows",
         "udcp_dsl/sklearn.py",
-        "_inputs_at(inputs, held_out)",
-        "_inputs_at(inputs, training[: len(held_out)])",
+        "numbers[held_out]",
+        "numbers[training[: len(held_out)]]",
         (SKLEARN, "-k", "own_inputs"),
+    ),
+    Fault(
+        "rows: inputs of another index are joined by position, through scikit-learn",
+        "udcp_dsl/sklearn.py",
+        ", **others, **indexed_inputs(inputs)})",
+        ", **others})",
+        (SKLEARN, "-k", "another_index"),
     ),
 )

@@ -98,6 +98,7 @@ def test_the_figure_has_the_numbers(loss: udcp.Loss) -> None:
         ("fea", [1], "did you mean 'fear'"),
         ("fear", [], "give a list"),
         ("fear", "12", "give a list"),
+        ("fear", 1, "values is 1: give a list"),
         ("fear", [1, 1.0], "given twice"),
         ("fear", [1, 99], "outside"),
     ],

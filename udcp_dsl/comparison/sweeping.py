@@ -6,7 +6,7 @@ are worse; their sizes and the cost of each summand show how they change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -165,7 +165,7 @@ def sweep(loss: Loss, probs: Any, y: Any = None, *, param: str, values: Sequence
     if param not in loss.params:
         known = did_you_mean(param, loss.params) or "it declares none"
         raise InputError(f"the spec has no parameter {param!r}; {known}")
-    if isinstance(values, str) or not len(values):
+    if isinstance(values, str) or not isinstance(values, Iterable) or not list(values):
         raise InputError(f"values is {values!r}: give a list of numbers")
     if getattr(options.get("promise"), "conditional", options.get("conditional")) is not None:
         raise InputError("a sweep shows one guarantee: leave out conditional=, or compare at one value")

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 def report(predictor: SetPredictor, probs: Any) -> LabelShift:
     """How the mix of labels among new rows differs from that of the rows that the repair was fitted on."""
     _refuse_adapted(predictor)
+    if isinstance(probs, LabelShift):
+        raise InputError(
+            "a LabelShift is given and no labelled rows: give calibration=(probs, y) for a predictor for the new mix"
+        )
     stage = predictor.fitted.find(RepairStage)
     if stage is None or stage.mix is None:
         raise InputError(
@@ -43,14 +47,12 @@ def adapt(predictor: SetPredictor, probs: Any, calibration: Any) -> SetPredictor
     """A predictor for the label mix of new rows, estimated or given as a LabelShift; see `SetPredictor.adapt`."""
     _refuse_adapted(predictor)
     _refuse_promise(predictor)
-    given = calibration if isinstance(calibration, tuple) and len(calibration) in (2, 3) else (calibration,)
+    given = calibration if isinstance(calibration, tuple | list) and len(calibration) in (2, 3) else (calibration,)
     P, y, inputs = (*given, None, None)[:3]
     rows = predictor.rows(P, y, inputs=inputs)
     rows.truth  # noqa: B018  # refuses rows without truth before the work
     if isinstance(probs, LabelShift):
-        if len(probs.old) != predictor.loss.K:
-            raise InputError(f"the mixes are of {len(probs.old)} labels, and the loss has {predictor.loss.K}")
-        shift = replace(probs, labels=predictor.loss.labels)
+        shift = probs.for_labels(predictor.loss.labels)
     else:
         shift = _estimated(predictor, to_array(predictor.repaired(rows.P)), probs)
     found = copy.copy(predictor)

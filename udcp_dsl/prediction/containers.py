@@ -7,14 +7,15 @@ is too large for memory is a `BlockedMatrix`, which is read in blocks of rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError, RowFault
+from udcp_dsl.diagnostics import InputError, RowFault, did_you_mean
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -188,6 +189,39 @@ def refuse_another_index(columns: Mapping[str, Any]) -> None:
                 f"{first} and {other} have different indexes, but rows are matched by position: put both in one order "
                 "(.loc), or, if they are, drop the indexes (.reset_index(drop=True) of both, or .to_numpy())"
             )
+
+
+def label_names(values: Any, noun: str) -> tuple[str, ...]:
+    """Names of labels as texts; refuses a set or a dict (they have no order), a single string, and entries such as
+    None."""
+    names = listed(values, noun)
+    for position, name in enumerate(names):
+        if isinstance(name, bool) or not isinstance(name, str | int):
+            raise InputError(f"{noun}: number {position + 1} is {name!r}: names are strings or whole numbers")
+    return tuple(map(str, names))
+
+
+def positions_of_labels(names: Sequence[str], labels: Sequence[str], noun: str) -> list[int]:
+    """The position of each label in `names`, which must be the same labels in any order.
+
+    >>> positions_of_labels(["cold", "flu"], ["flu", "cold"], "class_names")
+    [1, 0]
+    """
+    if len(names) != len(labels):
+        raise InputError(f"{noun} has {len(names)} names, but there are {len(labels)} labels")
+    index = {name: position for position, name in enumerate(names)}
+    if len(index) < len(names):
+        raise InputError(f"{noun}: {first_repeated(names)!r} appears twice")
+    known = set(labels)
+    for name in names:
+        if name not in known:
+            raise InputError(f"{noun}: {name!r} is not a label; {did_you_mean(name, labels)}")
+    return [index[label] for label in labels]
+
+
+def first_repeated(names: Sequence[str]) -> str:
+    """The first of the names that appears twice; at least one does."""
+    return next(name for name, many in Counter(names).items() if many > 1)
 
 
 def listed(values: Any, noun: str) -> list[Any]:

@@ -43,7 +43,9 @@ def warn_of_high_alpha(promise: Promise) -> None:
     alpha = max(promise.alphas)
     if promise.miss is None and promise.risk is None and alpha >= _HIGH_ALPHA:
         given, rest = show_level(alpha), show_level(1 - alpha)
-        text = f"alpha is {given}, so sets may miss the true label in {float(alpha):.4g} of the rows"
+        share = f"{float(alpha):.4g}"
+        share = given if share == "1" else share  # an alpha just below 1
+        text = f"alpha is {given}, so sets may miss the true label in {share} of the rows"
         if given != rest:
             text += (
                 ": alpha is the share of misses, not the coverage. "

@@ -490,6 +490,15 @@ def with_lambda(oracle: Oracle, lam: float) -> Oracle:
     return made
 
 
+def without_limits(oracle: Oracle) -> Oracle:
+    """The same oracle as if the spec had no limits, because of which it may need an anchor."""
+    if not oracle.loss.limits or not oracle.wants_anchor:
+        return oracle
+    made = make_oracle(oracle.name, oracle.loss.without_limits, **oracle.options)
+    made._listeners = oracle._listeners
+    return made
+
+
 def _rebuild(kind: str | type[Oracle], loss: Loss, options: Mapping[str, object]) -> Oracle:
     return make_oracle(kind, loss, **options) if isinstance(kind, str) else kind(loss, **options)
 

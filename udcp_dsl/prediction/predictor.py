@@ -388,7 +388,8 @@ class SetPredictor(DescribedPredictor):
         Parameters
         ----------
         probs : array, tensor, frame, nested lists or LabelShift
-            Probabilities of new rows, or the old and new frequencies of the labels, if they are known.
+            Probabilities of new rows, or the old and new frequencies of the labels, if they are known. Those of a
+            LabelShift with label names are matched by name.
         calibration : tuple (probs, y) or (probs, y, inputs), optional
             Labelled rows of the old kind: those that this predictor was calibrated with, in the same order (recognised
             by their number; rows used for repair, lambda and anchor are left out), or others.

@@ -172,7 +172,9 @@ class PredictionSets(Shown):
     def costs(self) -> npt.NDArray[np.float64]:
         """Cost of each set, in the unit of the loss (`loss.unit`).
 
-        With `conditional="decision"`, a row that was handed over beforehand costs c.
+        With `conditional="decision"`, a row that was handed over beforehand costs c. Other rows have the loss of the
+        final set: `min(L, c)` is at most c although the row is kept, and `worst(u)` counts the best action for the set,
+        not the decided one, whose worst-case cost is in `certificates`.
         """
         found = self.loss.costs_of(self.views, self.inputs)
         if self.decided is None or self.decided.handed_over is None or self.loss.ceiling is None:

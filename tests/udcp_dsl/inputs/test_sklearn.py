@@ -66,6 +66,54 @@ def test_inputs_are_fitted_with_their_rows() -> None:
         made.evaluate_sets(X, y)
 
 
+@pytest.mark.parametrize("cv", [None, 3])
+@pytest.mark.parametrize("n", [N - 50, N + 50])
+@pytest.mark.parametrize("columns", [dict, pd.DataFrame])
+def test_another_number_of_rows_is_refused_before_the_split(cv: int | None, n: int, columns: Any) -> None:
+    X, y, _ = rows()
+    rng = np.random.default_rng(0)
+    inputs = columns({"km": rng.uniform(0, 9, n), "fee": rng.uniform(1, 5, (n, 3)).tolist()})
+    with pytest.raises(InputError, match=f"inputs have {n} rows, but X has {N}"):
+        model(cv=cv).fit(X, y, inputs=inputs)
+
+
+def test_inputs_with_another_index_than_the_rows_are_refused() -> None:
+    X, y, inputs = rows()
+    table, seen = frame(inputs), pd.DataFrame(X, columns=["x", "z"])
+    turned = table.iloc[::-1]
+    made = model().fit(seen, y, inputs=table)
+    for use in (model().fit, made.calibrate, made.evaluate_sets):
+        with pytest.raises(InputError, match="X and the inputs have different indexes"):
+            use(seen, y, inputs=turned)
+        with pytest.raises(InputError, match="X and y have different indexes"):
+            use(seen, pd.Series(y, index=turned.index), inputs=table)
+    for use in (made.predict_set, made.p_values):
+        with pytest.raises(InputError, match="X and the inputs have different indexes"):
+            use(seen, inputs=turned)
+        with pytest.raises(InputError, match="X and input 'km' have different indexes"):
+            use(seen, inputs={"km": turned["km"], "fee": inputs["fee"]})
+
+
+@pytest.mark.parametrize("cv", [None, 3])
+def test_errors_name_the_rows_as_given_also_those_that_train(cv: int | None) -> None:
+    X, y, inputs = rows()
+    for row in range(12):  # some train, some calibrate
+        km = np.where(np.arange(N) == row, np.nan, inputs["km"])
+        with pytest.raises(InputError, match=f"^row {row}: input 'km' is not a finite number"):
+            model(cv=cv).fit(X, y, inputs={**inputs, "km": km})
+
+
+def test_a_harm_per_row_is_fitted_with_its_rows() -> None:
+    X, y, inputs = rows()
+    text = "labels { a, b, c }  costs fee per row in [1, 5]  loss l = size"
+    made = UtilitySetClassifier(LogisticRegression(), udcp.loads(text), alpha=0.9, risk="fee", random_state=0)
+    made.fit(X, y, inputs=pd.DataFrame({"fee": inputs["fee"].tolist()}))
+    _, held_out = train_test_split(np.arange(N), test_size=0.25, random_state=check_random_state(0))
+    expected = udcp.SetPredictor(udcp.loads(text), alpha=0.9, risk="fee")
+    expected.calibrate(made.predict_proba(X[held_out]), y[held_out], inputs={"fee": inputs["fee"][held_out]})
+    assert made.predictor_.calibrated.thresholds() == expected.calibrated.thresholds()
+
+
 def test_calibration_rows_keep_their_own_inputs() -> None:
     """As if the split were made by hand."""
     X, y, inputs = rows()

@@ -48,6 +48,17 @@ def test_mean_coverage_is_that_of_the_law_with_true_ratios(oracle: str) -> None:
     assert 0.8 - 3 * error <= np.mean(found) <= 0.8 + most + 3 * error
 
 
+def test_shares_with_names_are_matched_by_name() -> None:
+    own = drawn(900, OLD, 0)
+    old = udcp.SetPredictor(LOSS, "price", alpha=0.1).calibrate(*own)
+    order = [2, 0, 3, 1]
+    named = udcp.LabelShift(OLD[order], NEW[order], labels=[LOSS.labels[i] for i in order])
+    sets = [old.adapt(shift, calibration=own).predict_set(own[0]).mask for shift in (TRUE, named)]
+    np.testing.assert_array_equal(*sets)
+    with pytest.raises(InputError, match="'x' is not a label"):
+        old.adapt(udcp.LabelShift(OLD, NEW, labels=["a", "b", "c", "x"]), calibration=own)
+
+
 @pytest.mark.parametrize("exponent", [1.0, 0.5])
 def test_it_covers_under_a_strong_shift_where_the_old_predictor_does_not(exponent: float) -> None:
     own, (P, y) = drawn(4000, OLD, 0, exponent), drawn(4000, NEW, 1, exponent)
@@ -95,6 +106,15 @@ def test_rows_with_inputs_are_adapted_too(oracle: str) -> None:
     np.testing.assert_array_equal(sets[0].mask, sets[1].mask)
     with pytest.raises(InputError, match="the loss reads inputs"):
         by_row.adapt(own[0], calibration=own)
+
+
+def test_calibration_may_be_a_list_and_is_needed_for_a_given_shift() -> None:
+    own = drawn(900, OLD, 0)
+    old = udcp.SetPredictor(LOSS, "lac", alpha=0.1).calibrate(*own)
+    found = [old.adapt(TRUE, calibration=given).calibrated.thresholds() for given in (own, [*own])]
+    assert found[0] == found[1]
+    with pytest.raises(InputError, match=r"give calibration=\(probs, y\)"):
+        old.adapt(TRUE)
 
 
 def test_the_harm_of_misses_is_bounded_for_the_new_mix() -> None:

@@ -179,6 +179,12 @@ def test_an_alpha_of_one_half_is_not_told_to_be_itself() -> None:
     assert message == "alpha is 0.5, so sets may miss the true label in 0.5 of the rows"
 
 
+def test_an_alpha_just_below_one_is_shown_in_full() -> None:
+    P, y = classified(200, 3, 2.0)
+    (message,) = said(lambda: SetPredictor(loss_of(3), "lac", alpha=0.999999).calibrate(P, y))
+    assert message.startswith("alpha is 0.999999, so sets may miss the true label in 0.999999 of the rows")
+
+
 def test_a_smaller_alpha_and_a_mean_harm_are_not() -> None:
     P, y = classified(200, 3, 2.0)
     loss = udcp.loads("costs harm {default: 2}  loss l = size", labels=names(3))

@@ -79,6 +79,31 @@ def test_weights_and_repair_carry_the_ratios() -> None:
         np.testing.assert_allclose(shift.adapted(repair).apply(P), expected / expected.sum(axis=1, keepdims=True))
 
 
+def test_shares_are_put_into_the_order_of_the_labels_by_name() -> None:
+    shift = LabelShift([0.2, 0.3, 0.5], [0.6, 0.4, 0.0], labels=["cold", "flu", "7"]).for_labels(("flu", "7", "cold"))
+    assert (shift.old.tolist(), shift.new.tolist()) == ([0.3, 0.5, 0.2], [0.4, 0.0, 0.6])
+    assert shift.labels == ("flu", "7", "cold")
+    by_position = LabelShift([0.2, 0.8], [0.6, 0.4]).for_labels(("b", "a"))
+    assert (by_position.old.tolist(), by_position.labels) == ([0.2, 0.8], ("b", "a"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "text"),
+    [
+        (["cold", "flo"], "labels of the LabelShift: 'flo' is not a label; did you mean 'flu'"),
+        (["x", "y"], "'x' is not a label; known: flu, cold"),
+        (["flu", "flu"], "labels: 'flu' appears twice"),
+        (["flu"], "differ in length"),
+        ([None, "flu"], "labels: number 1 is None"),
+    ],
+)
+def test_names_that_are_not_those_of_the_labels_are_refused(labels: list[str], text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        LabelShift([0.5, 0.5], [0.9, 0.1], labels=labels).for_labels(("flu", "cold"))
+    with pytest.raises(InputError, match="the mixes are of 2 labels, and the loss has 3"):
+        LabelShift([0.5, 0.5], [0.9, 0.1], labels=["flu", "cold"]).for_labels(("flu", "cold", "none"))
+
+
 def test_it_names_the_labels_that_moved_the_most() -> None:
     shift = LabelShift(OLD, NEW, 1200)
     text = "the mix of labels has moved by 40.0% on 1,200 new rows: a 40.0% -> 10.0%, d 10.0% -> 40.0%"

@@ -186,15 +186,39 @@ def test_json_returns_the_same_bits() -> None:
         {"absent": [1, 0]},
         {"absent": [0.0]},
         {"absent": 0},
+        {"labels": "abc"},
+        {"labels": ["a", "b"]},
+        {"labels": ["a", "b", None]},
+        {"labels": ["a", "b", "a"]},
         {"other": 1},
     ],
     ids=str,
 )
 def test_a_file_that_was_changed_is_refused(fault: dict[str, object]) -> None:
     good = Repair(2.0, np.zeros(3), 0.1, "auto", 100, LOSSES, (0, 2)).as_dict()
-    Repair.from_dict(good).for_labels(3)
+    Repair.from_dict(good).for_labels("abc")
     with pytest.raises(InputError):
-        Repair.from_dict(good | fault).for_labels(3)
+        Repair.from_dict(good | fault).for_labels("abc")
+
+
+def test_offsets_are_put_into_the_order_of_the_labels_by_name() -> None:
+    repair = Repair(2.0, np.array([1.0, 2.0, 3.0]), absent=(1,), labels=("c", "a", "b"))
+    assert Repair.from_dict(json.loads(json.dumps(repair.as_dict()))) == repair
+    found = repair.for_labels(("a", "b", "c"))
+    assert found.offsets is not None
+    assert (found.offsets.tolist(), found.absent, found.labels) == ([2.0, 3.0, 1.0], (0,), ("a", "b", "c"))
+    by_position = Repair(2.0, np.array([1.0, 2.0]), absent=(1,)).for_labels(("a", "b"))
+    assert by_position.offsets is not None
+    assert (by_position.offsets.tolist(), by_position.absent, by_position.labels) == ([1.0, 2.0], (1,), ("a", "b"))
+    with pytest.raises(InputError, match="the repair was made for other labels: 'c' is not a label; did you mean"):
+        repair.for_labels(("a", "b", "cc"))
+    with pytest.raises(InputError, match="made for 3 labels, but there are 2"):
+        repair.for_labels(("a", "b"))
+    assert Repair(2.0, absent=(1, 2), labels=("x", "y", "z")).for_labels(("a", "z")).absent == (1,)
+    with pytest.raises(InputError, match="name 'a' twice"):
+        Repair(labels=("a", "a"))
+    with pytest.raises(InputError, match="3 offsets and 2 labels"):
+        Repair(offsets=np.zeros(3), labels=("a", "b"))
 
 
 def test_offsets_cannot_be_changed_from_outside() -> None:
@@ -274,7 +298,8 @@ def test_the_exponent_is_bounded_where_every_row_is_right() -> None:
     assert repair.exponent <= 20.0
     for right, exponent in ((0.6, 20.0), (0.999, 20.0), (0.5, 1.0), (0.4, 1 / 20)):
         P = np.tile([right, 1 - right], (50, 1))
-        with pytest.warns(UserWarning, match="the exponent is at its limit"):
+        told = "the exponent stays 1: on the 50 rows" if exponent == 1 else "the exponent is at its limit"
+        with pytest.warns(UserWarning, match=told):
             assert fit(P, np.zeros(50, dtype=np.int64), kind="temperature").exponent == exponent
 
 

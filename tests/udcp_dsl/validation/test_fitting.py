@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -193,11 +194,13 @@ def test_cases_may_hold_a_parameter_of_their_own() -> None:
         ),
         ("labels {a}  param k = 1 in [0, 2]  loss l = k * size", [({"a"}, "!=", 0)], "'!=' is not a comparison"),
         ("labels {a}  param k = 1 in [0, 2]  loss l = k * size", ["a"], "give \\(set, sign, set\\)"),
+        ("labels {a}  param k = 1 in [0, 2]  loss l = k * size", 5, "cases is 5: give a list of comparisons"),
+        ("labels {a}  param k = 1 in [0, 2]  loss l = k * size", [(5, ">", {"a"})], "comparison 0 .* in this order"),
     ],
 )
-def test_wrong_input(text: str, cases: list[object], message: str) -> None:
+def test_wrong_input(text: str, cases: Any, message: str) -> None:
     with pytest.raises(udcp.InputError, match=message):
-        udcp.fit_params(udcp.loads(text), cases)  # type: ignore[arg-type]
+        udcp.fit_params(udcp.loads(text), cases)
 
 
 def test_the_command_writes_values_and_keeps_comments(tmp_path: Path) -> None:

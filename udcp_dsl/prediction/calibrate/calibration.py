@@ -422,7 +422,10 @@ def _weights_and_harms(
     own = None if weights is None else as_weights(weights, n)
     harm = None if harms is None else as_weights(harms, n, "harms")
     if own is not None and not own.any():
-        raise InputError("the weights are all 0: no calibration row is like the new rows")
+        raise InputError(
+            "the weights of the rows left for thresholds are all 0, so none of them is like the new rows: give more "
+            "rows with a weight above 0"
+        )
     if harm is not None and rule.most is not None and as_written(float(harm.max())) > rule.most:
         raise InputError(f"a harm is {harm.max():g}, above {float(rule.most):g}, the largest of any label")
     return own, harm

@@ -83,10 +83,22 @@ def bin_names(edges: tuple[float, ...]) -> tuple[str, ...]:
 
     >>> bin_names((0.5, 0.75))
     ('highest p up to 0.5', 'above 0.5 up to 0.75', 'above 0.75')
+    >>> bin_names((0.5, 1.0, 1.0))
+    ('highest p up to 0.5', 'above 0.5 up to 1', 'bin 3, empty: ties at 1', 'above 1')
     """
-    words = [f"{edge:.4g}" for edge in edges]
-    between = [f"above {low} up to {high}" for low, high in pairwise(words)]
-    return f"highest p up to {words[0]}", *between, f"above {words[-1]}"
+    words, names = _distinct_words(edges), list[str]()
+    for b, (low, high) in enumerate(pairwise((-np.inf, *edges))):
+        if low == high:
+            names.append(f"bin {b + 1}, empty: " + (f"ties at {words[b]}" if np.isfinite(high) else "too few rows"))
+        else:
+            names.append(f"above {words[b - 1]} up to {words[b]}" if low > -np.inf else f"highest p up to {words[b]}")
+    return *names, f"above {words[-1]}"
+
+
+def _distinct_words(edges: tuple[float, ...]) -> list[str]:
+    """The edges in four significant digits, or as many as distinguish those that differ."""
+    written = ([f"{edge:.{digits}g}" for edge in edges] for digits in range(4, 18))
+    return next(words for words in written if len(set(words)) == len(set(edges)))
 
 
 def bins_needed(bins: int, points: int) -> int:

@@ -38,7 +38,7 @@ _MAX_STEPS = 40
 class Dual:
     """The result: multipliers, the means at these, and the positions of the limits that could not be reached.
 
-    `least` is the smallest mean found for each limit while all others held (or at all, if they never did).
+    `least` is the smallest mean found for each limit, whether the others held or not.
     """
 
     multipliers: tuple[float, ...]
@@ -78,7 +78,8 @@ class _Ascent:
         broken = tuple(
             np.flatnonzero(self._excess(nu) > (1 if len(nu) == 1 else _UNREACHABLE_BEYOND) * self._near).tolist()
         )
-        return Dual(nu, tuple(means.tolist()), broken, tuple(self._least(j) for j in range(len(nu))))
+        least = np.min(list(self._known.values()), axis=0) + self._at_most
+        return Dual(nu, tuple(means.tolist()), broken, tuple(least.tolist()))
 
     def _excess(self, nu: tuple[float, ...]) -> Floats:
         """By how much the means exceed their limits."""
@@ -91,11 +92,6 @@ class _Ascent:
         by how much its mean is below it; in units of `near`."""
         over = self._excess(nu) / self._near
         return float(np.where(np.array(nu) > 0, np.abs(over), over).max())
-
-    def _least(self, j: int) -> float:
-        others = np.arange(len(self._at_most)) != j
-        held = [x[j] for x in self._known.values() if (x <= _SOLVED_WITHIN * self._near)[others].all()]
-        return float(self._at_most[j]) + float(min(held or [x[j] for x in self._known.values()]))
 
     def _root(self, nu: tuple[float, ...], j: int) -> tuple[float, ...]:
         """The multipliers with nu_j moved to the root of limit j, the others unchanged."""

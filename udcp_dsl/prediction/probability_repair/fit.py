@@ -242,10 +242,13 @@ def _temperature(sample: Sample, rng: np.random.Generator) -> Repair:
             (found,) = _held_out(sample, 0.0, (None,), folds, prior=False)
             reliability = _reliability(sample, found if exponent != 1.0 else None)
     else:
-        exponent = 1.0 if low == high == 0 else 1 / MAX_EXPONENT if low >= 0 else MAX_EXPONENT
+        flat, where = low == high == 0, f"on the {len(sample)} rows used to fit it"
+        exponent = 1.0 if flat else 1 / MAX_EXPONENT if low >= 0 else MAX_EXPONENT
         warn(
-            f"the exponent is at its limit, {exponent:g}: on the {len(sample)} rows used to fit it, the likeliest "
-            "label is always right, or the probabilities carry no information"
+            f"the exponent stays 1: {where}, the log loss is the same for every exponent"
+            if flat
+            else f"the exponent is at its limit, {exponent:g}: {where}, the likeliest label is always right, or the "
+            "probabilities carry no information"
         )
     return Repair(exponent, kind="temperature", n_rows=len(sample), absent=sample.absent, reliability=reliability)
 

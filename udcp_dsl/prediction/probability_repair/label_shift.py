@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.containers import first_repeated, label_names, positions_of_labels
 from udcp_dsl.prediction.probability_repair.penalized import Floats
 from udcp_dsl.prediction.probability_repair.value import MAX_OFFSET, Repair
 
@@ -41,7 +42,8 @@ class LabelShift:
     n_rows : int, default 0
         Number of unlabelled rows from which the new shares were estimated; 0 if both are known.
     labels : sequence of str, optional
-        Names of the labels, for the text.
+        Names of the labels, in the order of the shares. `adapt` matches them with the labels of the loss; without
+        names, shares are in the order of the loss.
 
     Examples
     --------
@@ -58,13 +60,44 @@ class LabelShift:
     def __post_init__(self) -> None:
         for name in ("old", "new"):
             object.__setattr__(self, name, _checked_mix(getattr(self, name), name))
-        object.__setattr__(self, "labels", tuple(self.labels))
+        object.__setattr__(self, "labels", label_names(self.labels, "labels"))
+        if len(set(self.labels)) < len(self.labels):
+            raise InputError(f"labels: {first_repeated(self.labels)!r} appears twice")
         if self.old.shape != self.new.shape or len(self.labels) not in (0, len(self.old)):
             raise InputError("the mixes and the label names differ in length: give one entry per label")
         if not bool((self.old > 0).all()):
             raise InputError("a label has a share of 0 in the old mix: the scores of its rows are unknown")
         if isinstance(self.n_rows, bool) or not isinstance(self.n_rows, int) or self.n_rows < 0:
             raise InputError(f"n_rows is {self.n_rows!r}: give a whole number, 0 or more")
+
+    def for_labels(self, labels: Sequence[str]) -> LabelShift:
+        """The shift with its shares in the order of these labels.
+
+        Parameters
+        ----------
+        labels : sequence of str
+            Names of the labels of a loss.
+
+        Returns
+        -------
+        LabelShift
+            Shares are matched by name; if this shift has no names, by position.
+
+        Raises
+        ------
+        InputError
+            The names are not those of the labels, or there is another number of them.
+
+        Examples
+        --------
+        >>> shift = LabelShift([0.9, 0.1], [0.6, 0.4], labels=["cold", "flu"])
+        >>> shift.for_labels(["flu", "cold"]).new.tolist()
+        [0.4, 0.6]
+        """
+        if len(self.old) != len(labels):
+            raise InputError(f"the mixes are of {len(self.old)} labels, and the loss has {len(labels)}")
+        order = positions_of_labels(self.labels or labels, labels, "labels of the LabelShift")
+        return replace(self, old=self.old[order], new=self.new[order], labels=tuple(labels))
 
     @cached_property
     def ratios(self) -> Floats:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate.plain import decode, fields
-from udcp_dsl.prediction.containers import changed
+from udcp_dsl.prediction.containers import changed, first_repeated, label_names, positions_of_labels
 from udcp_dsl.prediction.probability_repair.penalized import MAX_EXPONENT, Floats, blocks
 from udcp_dsl.prediction.probability_repair.reliability import Reliability
 
@@ -23,7 +23,7 @@ Kind: TypeAlias = Literal["auto", "temperature", "given"]
 KINDS: tuple[Kind, ...] = ("auto", "temperature", "given")
 MAX_OFFSET = 100.0
 _SHIFTED = math.log(1.1)
-_FIELDS = ("exponent", "offsets", "smoothing", "kind", "n_rows", "losses", "absent", "reliability")
+_FIELDS = ("exponent", "offsets", "smoothing", "kind", "n_rows", "losses", "absent", "reliability", "labels")
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,9 @@ class Repair:
     reliability : Reliability, optional
         How often the likeliest label is right on held-out folds, against its probability, before and after; None if
         it was given.
+    labels : sequence of str, optional
+        Names of the labels, in the order of the offsets. A predictor matches them with the labels of its loss; without
+        names, offsets are in the order of the loss.
 
     Examples
     --------
@@ -83,6 +86,7 @@ class Repair:
     losses: HeldOutLoss | None = None
     absent: tuple[int, ...] = ()
     reliability: Reliability | None = None
+    labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "exponent", _number(self.exponent, "exponent", 1 / MAX_EXPONENT, MAX_EXPONENT))
@@ -93,7 +97,8 @@ class Repair:
             raise InputError(f"repair: its kind is {self.kind!r}: give one of {', '.join(KINDS)}")
         if not _is_whole(self.n_rows):
             raise InputError(f"repair: its number of rows is {self.n_rows!r}: give a whole number, 0 or more")
-        K = sys.maxsize if self.offsets is None else len(self.offsets)
+        object.__setattr__(self, "labels", _checked_labels(self.labels, self.offsets))
+        K = len(self.labels) or (sys.maxsize if self.offsets is None else len(self.offsets))
         if not all(_is_whole(y) and y < K for y in self.absent) or list(self.absent) != sorted(set(self.absent)):
             raise InputError("repair: absent must be increasing positions of labels")
         if not isinstance(self.reliability, Reliability | None):
@@ -105,29 +110,42 @@ class Repair:
     def __hash__(self) -> int:
         return hash((self.exponent, self.smoothing, self.kind, self.n_rows))
 
-    def for_labels(self, K: int) -> Repair:
-        """The repair, checked to be for K labels.
+    def for_labels(self, labels: Sequence[str]) -> Repair:
+        """The repair with its offsets in the order of these labels.
 
         Parameters
         ----------
-        K : int
-            Number of labels.
+        labels : sequence of str
+            Names of the labels of a loss.
 
         Returns
         -------
         Repair
-            The same repair.
+            Offsets are matched by name; if this repair has no names, by position. Without offsets, it is for any
+            labels.
 
         Raises
         ------
         InputError
-            It has offsets for another number of labels.
+            It has offsets for other labels, or for another number of them.
+
+        Examples
+        --------
+        >>> repair = Repair(offsets=[1.0, -1.0], labels=["cold", "flu"])
+        >>> repair.for_labels(["flu", "cold"]).offsets.tolist()
+        [-1.0, 1.0]
         """
-        if self.offsets is not None and len(self.offsets) != K:
-            raise InputError(f"the repair was made for {len(self.offsets)} labels, but there are {K}: make it again")
-        if self.absent and self.absent[-1] >= K:
+        own, K = self.labels or labels, len(labels)
+        offsets = self.offsets
+        if offsets is not None and len(offsets) != K:
+            raise InputError(f"the repair was made for {len(offsets)} labels, but there are {K}: make it again")
+        if offsets is not None:
+            offsets = offsets[positions_of_labels(own, labels, "the repair was made for other labels")]
+        if self.absent and self.absent[-1] >= len(own):
             raise InputError(f"repair: an absent label is not one of the {K} labels: calibrate and save again")
-        return self
+        missing = {own[y] for y in self.absent}
+        absent = tuple(y for y, label in enumerate(labels) if label in missing)
+        return replace(self, offsets=offsets, absent=absent, labels=tuple(labels))
 
     @property
     def adopted(self) -> bool:
@@ -248,7 +266,7 @@ class Repair:
             `from_dict` makes an equal repair from it.
         """
         losses = self.losses
-        return {
+        found = {
             "exponent": self.exponent,
             "offsets": None if self.offsets is None else self.offsets.tolist(),
             "smoothing": self.smoothing,
@@ -258,6 +276,7 @@ class Repair:
             "absent": list(self.absent),
             "reliability": None if self.reliability is None else self.reliability.as_dict(),
         }
+        return {**found, "labels": list(self.labels)} if self.labels else found
 
     @classmethod
     def from_dict(cls, data: object) -> Repair:
@@ -278,7 +297,8 @@ class Repair:
         InputError
             The data are not those of a repair.
         """
-        d = fields({"reliability": None, **data} if isinstance(data, Mapping) else data, _FIELDS, "repair")
+        optional: dict[str, object] = {"reliability": None, "labels": []}
+        d = fields({**optional, **data} if isinstance(data, Mapping) else data, _FIELDS, "repair")
         offsets = None if d["offsets"] is None else np.array(decode(d["offsets"], "repair"), dtype=np.float64)
         losses = None if d["losses"] is None else decode(d["losses"], "repair")
         if losses is not None and not (len(losses) == 3 and all(0 <= x < math.inf for x in losses)):
@@ -286,6 +306,8 @@ class Repair:
         absent, exponent, smoothing, n_rows = d["absent"], d["exponent"], d["smoothing"], d["n_rows"]
         if not isinstance(absent, list) or not all(map(_is_whole, absent)):
             raise InputError("repair: its absent labels are damaged: calibrate and save again")
+        if not isinstance(d["labels"], list):
+            raise InputError("repair: its labels are damaged: calibrate and save again")
         return cls(
             exponent,  # type: ignore[arg-type]  # each is checked when the value is made
             offsets,
@@ -295,6 +317,7 @@ class Repair:
             None if losses is None else HeldOutLoss(*losses),
             tuple(absent),
             None if d["reliability"] is None else Reliability.from_dict(d["reliability"]),
+            tuple(d["labels"]),
         )
 
 
@@ -313,6 +336,15 @@ def _checked_offsets(offsets: object) -> Floats:
         raise InputError(f"repair: its offsets are not one number per label, from {-MAX_OFFSET:g} to {MAX_OFFSET:g}")
     found.setflags(write=False)
     return found
+
+
+def _checked_labels(labels: object, offsets: Floats | None) -> tuple[str, ...]:
+    names = label_names(labels, "repair: its labels")
+    if len(set(names)) < len(names):
+        raise InputError(f"repair: its labels name {first_repeated(names)!r} twice")
+    if names and offsets is not None and len(names) != len(offsets):
+        raise InputError(f"repair: it has {len(offsets)} offsets and {len(names)} labels: give one offset per label")
+    return names
 
 
 def _is_whole(value: object) -> bool:

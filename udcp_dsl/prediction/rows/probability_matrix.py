@@ -7,7 +7,6 @@ are distributions; logits and unnormalised scores are converted.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -16,7 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, RowFault, did_you_mean, warn
-from udcp_dsl.prediction.containers import flag, frame_array, is_frame, is_tensor, listed, tensor_array
+from udcp_dsl.prediction.containers import (
+    first_repeated,
+    flag,
+    frame_array,
+    is_frame,
+    is_tensor,
+    label_names,
+    positions_of_labels,
+    tensor_array,
+)
 
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -112,7 +120,7 @@ def match_columns(
     names = [str(column) for column in columns]
     index = {name: position for position, name in enumerate(names)}
     if len(index) < len(names):
-        raise InputError(f"column {_repeated(names)!r} appears twice")
+        raise InputError(f"column {first_repeated(names)!r} appears twice")
     for other in others:
         if other not in index:
             raise InputError(f"there is no column {other!r}; {did_you_mean(other, names)}")
@@ -149,32 +157,14 @@ def _unexpected_message(unknown: Sequence[str]) -> str:
     )
 
 
-def _repeated(names: Sequence[str]) -> str:
-    return next(name for name, many in Counter(names).items() if many > 1)
-
-
 def names_of_classes(class_names: Any) -> tuple[str, ...]:
     """Class names as texts; refuses a set or a dict (they have no order), a single string, and entries such as None."""
-    names = listed(class_names, "class_names")
-    for position, name in enumerate(names):
-        if isinstance(name, bool) or not isinstance(name, str | int):
-            raise InputError(f"class_names: number {position + 1} is {name!r}: names are strings or whole numbers")
-    return tuple(map(str, names))
+    return label_names(class_names, "class_names")
 
 
 def check_class_names(class_names: Any, labels: Sequence[str]) -> list[int]:
     """The position of each label in `class_names`."""
-    names = names_of_classes(class_names)
-    if len(names) != len(labels):
-        raise InputError(f"class_names has {len(names)} names, but there are {len(labels)} labels")
-    index = {name: position for position, name in enumerate(names)}
-    if len(index) < len(names):
-        raise InputError(f"class_names: {_repeated(names)!r} appears twice")
-    known = set(labels)
-    for name in names:
-        if name not in known:
-            raise InputError(f"class_names: {name!r} is not a label; {did_you_mean(name, labels)}")
-    return [index[label] for label in labels]
+    return positions_of_labels(names_of_classes(class_names), labels, "class_names")
 
 
 def sum_tolerance(K: int, bits: int) -> float:
@@ -307,8 +297,10 @@ def _softmax(values: Matrix, labels: Sequence[str], bits: int) -> Matrix:
             refuse(np.isnan, "is NaN", "drop the row or repair the classifier")
             refuse(lambda p: p == np.inf, "is infinite", "only -inf is allowed, for a label that is ruled out")
             refuse(lambda p: (p == -np.inf).all(axis=1), "is -inf for every label", "no label is left to choose")
-        distributions = bool(distributions and piece.min() >= 0 and np.abs(piece.sum(axis=1) - 1).max() <= tolerance)
-        piece = np.exp(piece - top)
+        with np.errstate(over="ignore"):  # logits near the largest float
+            sums = piece.sum(axis=1)
+            distributions = bool(distributions and piece.min() >= 0 and np.abs(sums - 1).max() <= tolerance)
+            piece = np.exp(piece - top)
         out[rows] = piece / piece.sum(axis=1, keepdims=True)
     if distributions and len(values):
         warn("logits=True, but every row is a distribution already: were probabilities passed?")

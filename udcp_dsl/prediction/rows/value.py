@@ -166,8 +166,8 @@ def rows_of(
         raise InputError(f"ignore is one string, {ignore!r}: give a list of the columns to leave unread")
     if class_names is not None:
         class_names = names_of_classes(class_names)
-    beside = {"the true labels": y, "the groups": groups, "the ids": ids, "the weights": weights, **_indexed(inputs)}
-    refuse_another_index({"the probabilities": given, **beside})
+    beside = {"the true labels": y, "the groups": groups, "the ids": ids, "the weights": weights}
+    refuse_another_index({"the probabilities": given, **beside, **indexed_inputs(inputs)})
     if isinstance(given, Rows):
         if ignore:
             raise InputError(f"{ignore[0]!r} names a column of a frame; these rows have already been read")
@@ -214,7 +214,7 @@ def input_columns(frame: Any, losses: Sequence[Loss], ignore: Sequence[str] = ()
     return tuple(column for x in declared.values() for column in columns_of(x, names))
 
 
-def _indexed(inputs: Any) -> dict[str, Any]:
+def indexed_inputs(inputs: Any) -> dict[str, Any]:
     """The inputs that may have an index of their own: each column of a mapping, or the whole object."""
     if isinstance(inputs, Mapping) and not isinstance(inputs, RowInputs):
         return {f"input {name!r}": column for name, column in inputs.items()}

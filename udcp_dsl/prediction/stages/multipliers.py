@@ -10,16 +10,18 @@ With `confidence`, further rows that no threshold was set on give an upper bound
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate import Rule, exact_level, show_level
+from udcp_dsl.diagnostics import InputError, warn
+from udcp_dsl.prediction.calibrate import CalibrationWarning, Rule, exact_level, show_level
 from udcp_dsl.prediction.containers import to_array
 from udcp_dsl.prediction.limits.bounds import upper_bound
 from udcp_dsl.prediction.limits.dual import Dual, find_multipliers
@@ -31,6 +33,7 @@ from udcp_dsl.prediction.stages.setting import Setting
 from udcp_dsl.prediction.stages.stage import Stage, ThresholdRows
 
 if TYPE_CHECKING:
+    from udcp_dsl.expression.limit import Limit
     from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle
     from udcp_dsl.prediction.promises.promise import Promise
     from udcp_dsl.prediction.stages.chain import Chain
@@ -47,6 +50,8 @@ _MIN_ROWS = 10
 _STREAM = 33  # the random stream for the folds, different for each stage
 # A mean counts as at its limit if it is below by at most this many standard errors.
 _LIMIT_TOLERANCE = 0.05
+# A limit with a multiplier is met by far more than needed if its mean is below it by more standard errors than this.
+_JUMP_ERRORS = 3.0
 # Relative precision of the prices of the best sets.
 _PRICE_PRECISION = 1e-3
 
@@ -112,6 +117,7 @@ class Multipliers(Stage):
         for alpha in setting.promise.alphas:
             rows = TuningRows(replace(setting, promise=setting.promise.at(alpha)), own, left, alpha)
             found[alpha] = rows.effects(rows.dual())
+            rows.warn_of_jumps(found[alpha])
             if setting.oracle.wants_anchor:
                 at = rows.setting_at(found[alpha].multipliers)
                 anchors.append(Anchors.fit(at, [own], left))
@@ -224,21 +230,36 @@ class TuningRows:
 
     def dual(self) -> Dual:
         """Find the multipliers on these rows; LimitError if a limit cannot be reached."""
-        zero = (0.0,) * len(self._limits)
-        masks = self.sets(zero)
-        values, at_most = self.values(masks), np.array([limit.at_most for limit in self._limits])
-        first = self._mean(values)
-        near = np.maximum(_LIMIT_TOLERANCE * self._error(values), 1e-9 * np.maximum(1.0, np.abs(at_most)))
-        cost = self._mean(self._costs(masks)[:, None])[0]
-        scale = np.array([abs(cost / mean) if cost and mean else 1.0 for mean in first.tolist()])
-
-        def means(multipliers: tuple[float, ...]) -> Floats:
-            return self._mean(self.values(self.sets(multipliers))) if any(multipliers) else first
-
-        found = find_multipliers(means, at_most, near, scale)
+        found = self._dual_of(range(len(self._limits)))
         if found.unreachable:
             self._refuse(found)
         return found
+
+    def _dual_of(self, some: Sequence[int]) -> Dual:
+        """The multipliers of some of the limits, as if the spec had no others."""
+        without, near, scale = self._without_limits
+        chosen = list(some)
+
+        def means(multipliers: tuple[float, ...]) -> Floats:
+            if not any(multipliers):
+                return without[chosen]
+            every = np.zeros(len(self._limits))
+            every[chosen] = multipliers
+            return self._mean(self.values(self.sets(tuple(every.tolist()))))[chosen]
+
+        at_most = np.array([self._limits[j].at_most for j in chosen])
+        return find_multipliers(means, at_most, near[chosen], scale[chosen])
+
+    @cached_property
+    def _without_limits(self) -> tuple[Floats, Floats, Floats]:
+        """The mean of each limit's expression without limits, by how much a mean may be below its limit and count as at
+        it, and the expected size of its multiplier."""
+        masks, at_most = self.sets((0.0,) * len(self._limits)), np.array([limit.at_most for limit in self._limits])
+        values = self.values(masks)
+        without = self._mean(values)
+        near = np.maximum(_LIMIT_TOLERANCE * self._error(values), 1e-9 * np.maximum(1.0, np.abs(at_most)))
+        cost = self._mean(self._costs(masks)[:, None])[0]
+        return without, near, np.array([abs(cost / mean) if cost and mean else 1.0 for mean in without.tolist()])
 
     def effects(self, found: Dual) -> LimitEffects:
         """The effects of the multipliers on these rows, compared with sets without limits."""
@@ -266,24 +287,49 @@ class TuningRows:
         without, cost = (float(self._mean(self._costs(masks)[:, None])[0]) for masks in both)
         return LimitEffects(without, cost, tuple(effects))
 
+    def warn_of_jumps(self, effects: LimitEffects) -> None:
+        """Warn of limits whose mean jumps past them: of two sides of a step, the one where the limit holds is taken."""
+        _, near, _ = self._without_limits
+        for limit, effect, error in zip(self._limits, effects.limits, near / _LIMIT_TOLERANCE, strict=True):
+            if effect.multiplier and limit.at_most - effect.mean > _JUMP_ERRORS * max(error, effect.error):
+                warn(
+                    f"limit {_limit_text(limit)} is met by far more than needed at alpha {show_level(self._alpha)}: on "
+                    f"{len(self._own):,} tuning rows, the mean of {limit.text} jumps past the limit to "
+                    f"{effect.mean:.3g} (no multiplier was found that brings it nearer), and the mean cost rises from "
+                    f"{effects.cost_without:.3g} to {effects.cost:.3g}; add small costs that differ between labels to "
+                    "the loss, or loosen the limit",
+                    CalibrationWarning,
+                )
+
     def _refuse(self, found: Dual) -> None:
-        """Raise an error with the limits that cannot be reached, and the least mean of each."""
-        level = show_level(self._alpha)
-        reasons = []
-        for j in found.unreachable:
-            limit, least = self._limits[j], found.least[j]
-            reasons.append(
-                f"limit {limit.name!r} ({limit.text} <= {limit.at_most:g}) cannot be reached at alpha {level}: "
-                f"the smallest reachable mean of {limit.text} is {least:.3g}"
-            )
+        """Raise an error with the limits that cannot be reached alone, and the least mean of each; or, if each can,
+        with those that exclude each other."""
         several = len(self._limits) > 1
-        together = ", together with the other limits" if several else ""
+        alone = [self._dual_of([j]) for j in range(len(self._limits))] if several else [found]
+        level, even = show_level(self._alpha), ", even without the others" if several else ""
+        reasons = [
+            f"limit {_limit_text(limit)} cannot be reached at alpha {level}{even}: the smallest reachable mean of "
+            f"{limit.text} is {_text_above(by_itself.least[0], limit.at_most)}"
+            for limit, by_itself in zip(self._limits, alone, strict=True)
+            if by_itself.unreachable
+        ]
+        named = self._excluding() if not reasons else ()
+        if named:
+            names = " and ".join(_limit_text(self._limits[j]) for j in named)
+            reasons = [f"limits {names} cannot be held together at alpha {level}, although each can alone"]
+        which = "one of them" if named else "the limit" if len(reasons) == 1 else "the limits"
         # With `miss`, alpha was found without the limits.
         alpha = "alpha" if self._setting.promise.miss is None else "give a smaller miss"
         raise LimitError(
-            f"{'; '.join(reasons)}{together} (on {len(self._own):,} tuning rows); raise the limit or {alpha}. "
+            f"{'; '.join(reasons)} (on {len(self._own):,} tuning rows); raise {which} or {alpha}. "
             "Nothing was calibrated"
         )
+
+    def _excluding(self) -> Sequence[int]:
+        """Two limits that cannot be held together; all of them if any two can."""
+        every = range(len(self._limits))
+        pairs = itertools.combinations(every, 2) if len(every) > 2 else ()
+        return next((pair for pair in pairs if self._dual_of(pair).unreachable), every)
 
     def _costs(self, masks: Masks) -> Floats:
         return self._setting.oracle.with_inputs(self._own.inputs).costs(masks)
@@ -295,3 +341,13 @@ class TuningRows:
         squares = self._mean((values - self._mean(values)) ** 2)
         shares = self._weights / self._weights.sum()
         return np.asarray(np.sqrt(squares * (shares**2).sum()))
+
+
+def _limit_text(limit: Limit) -> str:
+    return f"{limit.name!r} ({limit.text} <= {limit.at_most:g})"
+
+
+def _text_above(number: float, bound: float) -> str:
+    """A number above a bound, in as many digits as show that it is, at least three."""
+    texts = (f"{number:.{digits}g}" for digits in range(3, 18))
+    return next((text for text in texts if float(text) > bound), f"{number:.3g}")

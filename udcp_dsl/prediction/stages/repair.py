@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -75,12 +75,13 @@ class RepairStage(Stage):
     def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: ThresholdRows) -> RepairStage:
         asked = setting.promise.repair
         if isinstance(asked, Repair):
-            return cls(asked.for_labels(setting.oracle.loss.K), 0)
+            return cls(asked.for_labels(setting.oracle.loss.labels), 0)
         (own,) = folds
         rng = np.random.default_rng([setting.promise.seed, _STREAM, 1])
         kind: Literal["auto", "temperature"] = "auto" if asked is None else asked
         P = to_array(own.P)
-        found = fit_repair(P, own.truth, weights=own.weights, kind=kind, rng=rng)
+        fitted = fit_repair(P, own.truth, weights=own.weights, kind=kind, rng=rng)
+        found = fitted.for_labels(setting.oracle.loss.labels)
         return cls(found, left.total, mean_mix(found.apply(P)))
 
     @property
@@ -112,16 +113,17 @@ class RepairStage(Stage):
 
     def as_dict(self) -> dict[str, Any]:
         mix = None if self.mix is None else self.mix.tolist()
-        return {"repair": self.repair.as_dict(), "total": self.total, "mix": mix}
+        repair = replace(self.repair, labels=())  # those of the loss, which the file has
+        return {"repair": repair.as_dict(), "total": self.total, "mix": mix}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], setting: Setting) -> RepairStage:
-        total, K = data["total"], setting.oracle.loss.K
+        total, labels = data["total"], setting.oracle.loss.labels
         mix = None if data.get("mix") is None else np.array(decode(data["mix"], "mix"), dtype=np.float64)
-        positive = mix is None or (len(mix) == K and bool((mix > 0).all()))
+        positive = mix is None or (len(mix) == len(labels) and bool((mix > 0).all()))
         if isinstance(total, bool) or not isinstance(total, int) or total < 0 or not positive:
             raise InputError("its repair is damaged: calibrate and save again")
-        return cls(Repair.from_dict(data["repair"]).for_labels(K), total, mix)
+        return cls(Repair.from_dict(data["repair"]).for_labels(labels), total, mix)
 
 
 def _costs_of_singletons(loss: Loss) -> Floats:

@@ -10,6 +10,8 @@ misses would be cheaper still, abstaining is cheapest, and nothing is guaranteed
 because the rows that it was found on set no threshold. Sets at the price w itself would do if p were right, but not
 otherwise.
 
+Limits of the spec are left out, also where only they make anchors necessary.
+
 For an oracle with anchors, the curve runs over prices instead of thresholds, because its sets at an anchor are the best
 sets there. For an oracle whose lambda is still to be tuned, the best lambda at each rate counts.
 """
@@ -28,7 +30,7 @@ import numpy as np
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import Rule, exact_level, show_level
 from udcp_dsl.prediction.containers import BlockedMatrix, to_array
-from udcp_dsl.prediction.oracle import AnchoredOracle
+from udcp_dsl.prediction.oracle import AnchoredOracle, without_limits
 from udcp_dsl.prediction.promises.promise import LARGEST_FOUND
 from udcp_dsl.prediction.stages.anchors import PricedRows
 from udcp_dsl.prediction.stages.lambda_tuning import true_scores
@@ -95,6 +97,7 @@ class WorthOfMiss(Stage):
     def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: ThresholdRows) -> WorthOfMiss:
         (own,) = folds
         own = replace(own, P=to_array(own.P)) if isinstance(own.P, BlockedMatrix) else own
+        setting = replace(setting, oracle=without_limits(setting.oracle))
         rule = setting.rule(left.groups)
         overall = _find(setting, own, rule, left.n, "")
         by_group = dict[str, Found]()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -116,6 +116,8 @@ def _cases(loss: Loss, cases: Sequence[Claim] | str | Path | None) -> tuple[Case
         return parse_cases(read_source(path))
     if isinstance(cases, str | Path):
         return parse_cases(read_source(cases))
+    if not isinstance(cases, Iterable):
+        raise InputError(f"cases is {cases!r}: give a list of comparisons, or the path of a file of cases")
     return tuple(_case(i, claim, loss.name) for i, claim in enumerate(cases))
 
 
@@ -132,6 +134,8 @@ def _case(i: int, claim: Claim, loss: str) -> Case:
         raise InputError(f"comparison {i}: {sign!r} is not a comparison; give one of > >= < <= ==")
     if isinstance(members, str) or isinstance(other, str):
         raise InputError(f"comparison {i}: a set is a collection of labels, not a string")
+    if not isinstance(members, Iterable) or not isinstance(other, Iterable | int | float):
+        raise InputError(f"comparison {i} is {claim!r}: give (set, sign, set) or (set, sign, number), in this order")
     if isinstance(other, int | float) and not math.isfinite(other):
         raise InputError(f"comparison {i}: {other!r} is not a finite number")
     right = float(other) if isinstance(other, int | float) else tuple(map(str, other))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import betabinom
 
 from udcp_dsl.prediction.calibrate import Calibration, Parts, calibrate
-from udcp_dsl.prediction.calibrate.difficulty import bin_cells, bins_needed, rank_bins
+from udcp_dsl.prediction.calibrate.difficulty import bin_cells, bin_names, bins_needed, rank_bins
 
 
 def shared_bin(values: list[float], new: float, bins: int) -> list[int]:
@@ -99,6 +99,16 @@ def test_coverage_in_a_bin_is_beta_binomial() -> None:
     law = betabinom(m, 8, 2)  # 9 points: the 8th of them
     z = (total - repeats * law.mean()) / np.sqrt(repeats * law.var())
     assert abs(z) < 4
+
+
+@pytest.mark.parametrize("values", [[0.5, 1.0, 1.0, 1.0, 1.0], [0.2], [0.90001, 0.90002, 0.90003, 0.90004]])
+def test_names_of_bins_differ_and_say_which_are_empty(values: list[float]) -> None:
+    edges, cells = rank_bins(np.array(values), 4)
+    names = bin_names(edges)
+    assert len(set(names)) == 4
+    assert not any("-inf" in name for name in names)
+    for name, inside in zip(names, cells[::2], strict=True):
+        assert "empty" not in name or not len(inside)
 
 
 def test_too_few_rows_are_told() -> None:

@@ -94,6 +94,17 @@ def test_with_conditions(conditional: Any, tmp_path: Any) -> None:
     np.testing.assert_array_equal(again.mask, weighted.mask)
 
 
+def test_weights_that_are_0_on_the_rows_left_for_thresholds() -> None:
+    """The only row with a weight above 0 goes into the repair."""
+    P, y = rows(400, 3)
+    predictor = udcp.SetPredictor(LOSS, "lac")
+    left = predictor.threshold_rows(predictor._rows_of(P, {"y": y}))
+    weights = np.zeros(400)
+    weights[np.setdiff1d(np.arange(400), left)[0]] = 1.0
+    with pytest.raises(InputError, match="the weights of the rows left for thresholds are all 0"):
+        predictor.calibrate(P, y, weights=weights)
+
+
 def test_weights_that_are_missing_or_wrong() -> None:
     P, y = rows(50, 3)
     for bad, message in (

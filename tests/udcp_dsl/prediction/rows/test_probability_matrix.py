@@ -196,6 +196,8 @@ def test_scores_are_normalized_in_float64(n: int, K: int, dtype: type, data: st.
 
 
 def test_large_logits_do_not_overflow() -> None:
+    with np.errstate(all="raise"):
+        np.testing.assert_array_equal(probabilities([[1e308, 1e308, -1e308]], ABC, logits=True), [[0.5, 0.5, 0.0]])
     out = probabilities([[1e4, 1e4, -1e4]], ABC, logits=True)
     np.testing.assert_array_equal(out, [[0.5, 0.5, 0.0]])
 

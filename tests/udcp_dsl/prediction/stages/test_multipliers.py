@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
+import warnings
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate import coverage_law
+from udcp_dsl.prediction.calibrate import CalibrationWarning, coverage_law
 from udcp_dsl.prediction.limits.bounds import clopper_pearson_above
 from udcp_dsl.prediction.oracle import AnchoredOracle
 from udcp_dsl.prediction.saved import _hash
@@ -268,6 +270,23 @@ def test_limits_are_held_at_the_alpha_that_a_worth_of_a_miss_found() -> None:
     assert (found.overall.cost, found.overall.missed) == (plain.overall.cost, plain.overall.missed)
 
 
+@pytest.mark.parametrize("inputs", [False, True])
+def test_a_limit_that_never_binds_does_not_change_the_search_for_alpha(inputs: bool) -> None:
+    """Only because of the limit, `price` needs an anchor."""
+    fee, read = ("costs fee per row in [0, 5]  ", "sum(fee)") if inputs else ("", "size")
+    P, y = drawn(1800, 0)
+    given = {"inputs": {"fee": np.random.default_rng(0).uniform(0, 5, P.shape)}} if inputs else {}
+    found = []
+    for limit in ("limit big: (size >= 3) <= 0.99", ""):
+        loss = udcp.loads(f"{HEAD} {fee} {limit}  loss l = {read} + any(C)")
+        predictor = udcp.SetPredictor(loss, miss=9, repair=None)
+        assert predictor.oracle.wants_anchor == bool(limit)
+        worth = predictor.calibrate(P, y, **given).fitted.find(WorthOfMiss)
+        assert worth is not None
+        found.append((worth.overall.cost, worth.overall.missed))
+    assert found[0] == found[1]
+
+
 def test_a_worth_of_a_miss_at_which_a_limit_cannot_be_reached_is_refused() -> None:
     with pytest.raises(LimitError, match=r"cannot be reached at alpha 0\.0\d+.*raise the limit or give a smaller miss"):
         calibrated(NESTED, 1800, alpha=None, miss=60)
@@ -351,8 +370,54 @@ def test_limits_that_exclude_each_other_are_refused() -> None:
     text = HEAD + "limit inner: any(C) <= 0.42  limit outer: any({ a, c, d, f, h }) <= 0.66  loss l = size"
     for one in ("limit inner: any(C) <= 0.42", "limit outer: any({ a, c, d, f, h }) <= 0.66"):
         assert effects(calibrated(text.replace(one, "")))
-    with pytest.raises(LimitError, match="together with the other limits"):
+    with pytest.raises(LimitError, match=r"cannot be held together at alpha 0\.1, although each can alone") as told:
         calibrated(text)
+    assert "smallest" not in str(told.value)
+    assert "raise one of them or alpha" in str(told.value)
+    third = "limit large: size <= 7.5  loss l"  # which holds by itself
+    with pytest.raises(LimitError, match=r"^limits 'inner' \(any\(C\) <= 0.42\) and 'outer' \(\S.* <= 0.66\) cannot"):
+        calibrated(text.replace("loss l", third))
+
+
+@pytest.mark.parametrize("bounds", [(0.455, 0.235), (0.4, 0.7), (0.3, 0.2)])
+def test_of_several_limits_the_least_is_what_each_allows_by_itself(bounds: tuple[float, float]) -> None:
+    """The smallest mean that is named is above its limit; a little above it the limit alone can be reached, and a
+    little below it cannot."""
+    spec = "labels {{ a, b, c, d }}  category s {{ c, d }}  category u {{ a, d }}  {}  loss l = size + 0.7 * any(s)"
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.full(4, 0.5), 300)
+    y = (P.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1)
+
+    def calibrate(*limits: str) -> None:
+        udcp.SetPredictor(udcp.loads(spec.format("  ".join(limits))), alpha=0.2, repair=None).calibrate(P, y)
+
+    texts = {"slots": "any(s)", "two": "any(u)"}
+    with pytest.raises(LimitError) as told:
+        calibrate(*(f"limit {name}: {texts[name]} <= {at_most}" for name, at_most in zip(texts, bounds, strict=True)))
+    pattern = r"limit '(\w+)' \(\S+ <= (\S+)\) cannot be reached.*?, even without the others.*? of any\(.\) is ([\d.]+)"
+    found = re.findall(pattern, str(told.value))
+    assert found
+    for name, at_most, least in found:
+        assert float(least) > float(at_most)
+        calibrate(f"limit {name}: {texts[name]} <= {float(least) + 0.01}")
+        with pytest.raises(LimitError):
+            calibrate(f"limit {name}: {texts[name]} <= {float(least) - 0.01}")
+
+
+def test_a_mean_that_jumps_past_its_limit_is_warned_of() -> None:
+    """At the multiplier 1, all sets cost nothing: no mean between 1 and 3 labels is reached, unless labels differ."""
+    text = "labels {{ a, b, c }}  limit z: -size <= -1.6  loss l = size{}"
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet(np.full(3, 0.5), 1500)
+    y = (P.cumsum(axis=1) > rng.random((1500, 1))).argmax(axis=1)
+    asked: dict[str, Any] = {"alpha": 0.3, "repair": None}
+    told = r"limit 'z' \(-size <= -1.6\) is met by far more than needed at alpha 0.3: on 500 tuning rows, .* to -3 "
+    with pytest.warns(CalibrationWarning, match=told):
+        udcp.SetPredictor(udcp.loads(text.format("")), **asked).calibrate(P, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        apart = udcp.SetPredictor(udcp.loads(text.format(" + 0.1 * any({ a })")), **asked).calibrate(P, y)
+    assert effects(apart).limits[0].mean == pytest.approx(-1.6, abs=0.02)
 
 
 def test_too_few_rows_and_classes_are_refused() -> None:

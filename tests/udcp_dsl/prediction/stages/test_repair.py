@@ -139,6 +139,27 @@ def test_temperature_and_a_repair_that_was_made_before() -> None:
         udcp.SetPredictor(LOSS, "base", repair=other).calibrate(P, names(y))
 
 
+def test_a_repair_that_was_made_for_another_order_of_the_labels_is_matched_by_name(tmp_path: Path) -> None:
+    order = np.arange(len(LOSS.labels))[::-1]
+    turned = udcp.loads("loss l = size", labels=[LOSS.labels[i] for i in order])
+    P, y = drawn(1000, 4)
+    made = udcp.SetPredictor(LOSS, "lac").calibrate(P, names(y)).repair
+    assert made is not None
+    offsets = np.linspace(-1, 1, len(order))
+    for given in (made, udcp.Repair(2.0, offsets, labels=LOSS.labels)):
+        first = udcp.SetPredictor(LOSS, "lac", repair=given).calibrate(P, names(y))
+        second = udcp.SetPredictor(turned, "lac", repair=given).calibrate(P[:, order], names(y))
+        np.testing.assert_allclose(second.repaired(P[:, order]), first.repaired(P)[:, order], rtol=1e-12)
+        second.save(tmp_path / "p.json")
+        loaded = udcp.SetPredictor.load(tmp_path / "p.json")
+        assert loaded.repair == second.repair
+        again = loaded.calibrate(P[:, order], names(y))  # by the repair that the promise holds
+        np.testing.assert_array_equal(again.predict_set(P[:, order]).mask, second.predict_set(P[:, order]).mask)
+    other = udcp.loads("loss l = size", labels=[*"abcdef"])
+    with pytest.raises(InputError, match="made for other labels"):
+        udcp.SetPredictor(other, "lac", repair=given).calibrate(P, y)
+
+
 def test_the_old_name_works_and_says_what_to_use() -> None:
     P, y = drawn(300, 7)
     with pytest.warns(DeprecationWarning, match=r"temperature= is deprecated since udcp_dsl 0\.3 .*repair="):
