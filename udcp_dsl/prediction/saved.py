@@ -15,9 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from udcp_dsl import __version__
 from udcp_dsl.diagnostics import InputError, nearest
-from udcp_dsl.loss import loads
+from udcp_dsl.loss import Loss, loads
 from udcp_dsl.prediction.files import atomic_write
 from udcp_dsl.prediction.oracle import migrate_options, oracle_names
 from udcp_dsl.prediction.predictor import SetPredictor
@@ -70,6 +72,7 @@ def _content(predictor: SetPredictor) -> dict[str, Any]:
             "loss": loss.name,
             "params": dict(loss.params),
             "labels": list(loss.labels),
+            **_fixed_inputs(loss),
             "files": {
                 name: {"sha256": hashlib.sha256(data).hexdigest(), "base64": base64.b64encode(data).decode("ascii")}
                 for name, data in loss.files.items()
@@ -92,6 +95,12 @@ def _content(predictor: SetPredictor) -> dict[str, Any]:
             f"the options of oracle {predictor.oracle.name!r} cannot be written as JSON, so it cannot be saved: {error}"
         ) from error
     return content
+
+
+def _fixed_inputs(loss: Loss) -> dict[str, Any]:
+    """The numbers of the inputs that `loss.at(...)` has fixed; nothing for other losses."""
+    fixed = loss.fixed_inputs
+    return {} if fixed is None else {"inputs": {name: np.asarray(value).tolist() for name, value in fixed.items()}}
 
 
 def load(path: str | Path) -> SetPredictor:
@@ -193,6 +202,8 @@ def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
         files={name: _bytes(name, file) for name, file in spec["files"].items()},
         name=spec["name"],
     )
+    if "inputs" in spec:
+        loss = loss.reading(*spec["inputs"]).at(spec["inputs"])
     predictor = SetPredictor(
         loss,
         oracle["name"],
