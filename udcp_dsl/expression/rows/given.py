@@ -68,14 +68,18 @@ class RowInputs(Mapping[str, Floats]):
     def estimate_distinct(self) -> int:
         """A fast estimate of the number of distinct rows of inputs: some that differ may count as one."""
         rng = np.random.default_rng(0)
-        flat = [column.reshape(self.n, -1) for column in self.columns.values()]
+        flat = [_as_matrix(column) for column in self.columns.values()]
         return len(np.unique(sum(column @ rng.random(column.shape[1]) for column in flat)))
 
     def group_rows(self) -> tuple[np.typing.NDArray[np.int64], np.typing.NDArray[np.int64]]:
         """The first row of each distinct combination of inputs, and for every row the index of its combination."""
-        table = np.concatenate([column.reshape(self.n, -1) for column in self.columns.values()], axis=1)
+        table = np.concatenate([_as_matrix(column) for column in self.columns.values()], axis=1)
         _, first, which = np.unique(table, axis=0, return_index=True, return_inverse=True)
         return first, which.reshape(-1)
+
+
+def _as_matrix(column: Floats) -> Floats:
+    return column if column.ndim == 2 else column[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,6 +281,8 @@ def _array(x: RowInput, given: Any) -> tuple[Any, bool]:
         if len(by_name) > 1:
             raise InputError(f"input {x.name!r} has lists in some rows and names in others: give one of the two")
         return _stacked(x, rows), by_name == {True}
+    if array.shape == (0,) and x.width is not None:  # no rows: nothing says what they would hold
+        array = array.reshape(0, x.width)
     return array, False
 
 
