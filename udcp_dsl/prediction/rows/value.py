@@ -189,7 +189,7 @@ def rows_of(
     if y is not None and y is not rows.y:  # rows.y has positions, which could be read as names
         entries = listed(y, "true labels")
         rows = replace(rows, y=truth(entries, labels, n))
-        if order not in (None, list(range(len(labels)))) and isinstance(entries[0], int):
+        if order not in (None, list(range(len(labels)))) and entries and isinstance(entries[0], int):
             _warn_of_another_order(labels)
     if groups is not None:
         rows = replace(rows, groups=groups_of(groups, n))
