@@ -226,13 +226,17 @@ class Source:
         """The row with this number, counted from 0; other rows are not checked."""
         at = 0
         for part in self.parts:
+            first = at - part.start
             with naming_file_in_errors(part.path):
                 for block in part.blocks(self.wanted, None):
                     if row < at + len(block.values):
                         place = slice(row - at, row - at + 1)
                         texts = [cells[place] for cells in block.texts]
                         single = replace(block, values=block.values[place], texts=texts)
-                        return self._checked(single, part, row, _TruthKindCheck(self.labels))
+                        try:
+                            return self._checked(single, part, row, _TruthKindCheck(self.labels))
+                        except RowFault as fault:
+                            raise fault.moved(row - first) from fault
                     at += len(block.values)
         with naming_file_in_errors(self.parts[-1].path):
             raise InputError(f"there is no row {row}: rows are counted from 0, and there are {at}")
