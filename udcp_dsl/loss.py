@@ -19,7 +19,7 @@ from udcp_dsl.expression.facts import Fact, Facts, with_facts
 from udcp_dsl.expression.ir import Expression
 from udcp_dsl.expression.limit import Limit, weighted
 from udcp_dsl.expression.rows.declared import RowInput
-from udcp_dsl.expression.rows.given import RowInputs, column_names, columns_of, inputs_of, one_row
+from udcp_dsl.expression.rows.given import RowInputs, column_names, inputs_of, one_row, possible_columns
 from udcp_dsl.expression.values import Increments, batch
 from udcp_dsl.language import ast
 from udcp_dsl.language.ast import Comparison
@@ -206,9 +206,9 @@ class Loss(Shown):
         """The numbers that `at` has put in place of the inputs; None if this is not the loss of one row."""
         return None
 
-    def inputs_of(self, inputs: Any, n: int, **how: Any) -> RowInputs | None:
-        """The inputs of n rows, checked; None if the loss reads none."""
-        return inputs_of(self.inputs, inputs, n, known=self.known_inputs, **how)
+    def inputs_of(self, inputs: Any, n: int, *, others: Sequence[str] = (), **how: Any) -> RowInputs | None:
+        """The inputs of n rows, checked; None if the loss reads none. `others` are inputs of other specs, allowed."""
+        return inputs_of(self.inputs, inputs, n, known=(*self.known_inputs, *others), **how)
 
     def _one_row(self, inputs: Any) -> RowInputs | None:
         """The inputs of one row, checked; None if the loss reads none."""
@@ -610,9 +610,10 @@ class LossOfRow(Loss):
     def with_multipliers(self, multipliers: Sequence[float]) -> Loss:
         return self._whole.with_multipliers(multipliers)._at(self._row)
 
-    def inputs_of(self, inputs: Any, n: int, **how: Any) -> RowInputs | None:
-        self._refuse_fixed(inputs)
-        return super().inputs_of(inputs, n, **how)
+    def inputs_of(self, inputs: Any, n: int, *, others: Sequence[str] = (), **how: Any) -> RowInputs | None:
+        if not set(self._row) & set(others):  # which another loss reads
+            self._refuse_fixed(inputs)
+        return super().inputs_of(inputs, n, others=others, **how)
 
     def _one_row(self, inputs: Any) -> RowInputs | None:
         self._refuse_fixed(inputs)
@@ -623,7 +624,7 @@ class LossOfRow(Loss):
         if inputs is None or isinstance(inputs, RowInputs):
             return
         names = column_names(inputs) or ()
-        if not self.known_inputs or any(columns_of(x, names) for x in self._whole.inputs.values()):
+        if not self.known_inputs or any(possible_columns(x, names) for x in self._whole.inputs.values()):
             fixed = " and ".join(map(repr, self._row))
             raise InputError(
                 f"inputs= are given, but loss.at(...) has fixed {fixed}: leave them out, or use the loss without at"

@@ -275,6 +275,16 @@ def test_the_loss_of_one_row_keeps_its_numbers_when_params_change() -> None:
     assert loss_of("km * size").fixed_inputs is None
 
 
+def test_entries_may_be_named_by_numbers() -> None:
+    loss = udcp.loads("labels 0..2  costs fee per row in [0, 9]  loss l = sum(fee)")
+    row = {0: 1, 1: 2, 2: 3}
+    assert loss({0, 2}, inputs={"fee": row}) == loss({0, 2}, inputs={"fee": {"0": 1, "1": 2, "2": 3}}) == 4
+    masks = np.ones((2, 3), dtype=bool)
+    assert loss.batch(masks, inputs={"fee": [row, {2: 0, 1: 0, 0: 1}]}).tolist() == [6, 1]
+    with pytest.raises(InputError, match="input 'fee' has no entry '3'"):
+        loss({0}, inputs={"fee": {0: 1, 1: 2, 3: 3}})
+
+
 def test_frames_and_tensors_and_lists_are_inputs() -> None:
     pd, pl, torch = (pytest.importorskip(name) for name in ("pandas", "polars", "torch"))
     loss = loss_of("sum(fee) + km * size")
