@@ -61,6 +61,11 @@ def _content(predictor: SetPredictor) -> dict[str, Any]:
         raise InputError(
             f"oracle {predictor.oracle.name!r} has no entry point, so a saved file could not find it again"
         )
+    if predictor.loss.multipliers:
+        raise InputError(
+            "the loss has multipliers, which a saved file does not hold: give the predictor the loss of the spec, "
+            "whose limits 'price' enforces"
+        )
     loss, given = predictor.loss, predictor.given_labels
     content: dict[str, Any] = {
         "format": FORMAT,

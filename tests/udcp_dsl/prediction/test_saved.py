@@ -433,3 +433,13 @@ def test_the_inputs_of_one_row_are_checked_in_a_forged_file(inputs: Any, says: s
     rewrite(file, lambda c: c["spec"].update(inputs=inputs), forge=True)
     with pytest.raises(InputError, match=says):
         SetPredictor.load(file)
+
+
+def test_a_loss_with_multipliers_of_its_own_is_not_saved(tmp_path: Path) -> None:
+    """It would be loaded as the loss of the spec, which is another one."""
+    spec = "labels { cat, dog, wolf, lynx }  limit rare: any({ wolf }) <= 0.3  loss l = size"
+    predictor = calibrated(udcp.loads(spec).with_multipliers([3]), "greedy", alpha=0.2)
+    with pytest.raises(
+        InputError, match="has multipliers, which a saved file does not hold: give the predictor the loss"
+    ):
+        predictor.save(tmp_path / "saved.json")
