@@ -1,7 +1,7 @@
 """Prediction and calibration on a Dask cluster, file by file; the output is byte-identical to that of one process.
 
     client = distributed.Client("tcp://...")
-    predictor.calibrate(rows_of_parts(client, "labelled/*.parquet", loss.labels, truth_column="label"))
+    predictor.calibrate(rows_of_parts(client, "labelled/*.parquet", loss, truth_column="label"))
     predict_parts(client, predictor, "day/*.parquet", "sets/", id_column="photo")
 
 A task is one file: it reads the rows and writes the sets, so workers must see the files. It returns only counts or, for
@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, OracleError, install_hint, keeping_warnings, warn
 from udcp_dsl.expression.rows.declared import RowInput
+from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import Level
 from udcp_dsl.prediction.containers import BlockedMatrix
 from udcp_dsl.prediction.files import PathLike
@@ -127,7 +128,7 @@ def write_parts(
     return tally
 
 
-def rows_of_parts(client: Any, probs: PathLike, labels: Sequence[str], **columns: Any) -> Rows:
+def rows_of_parts(client: Any, probs: PathLike, labels: Sequence[str] | Loss, **columns: Any) -> Rows:
     """Rows for `SetPredictor.calibrate` that stay in their files; the workers of a Dask cluster score them.
 
     Parameters
@@ -136,16 +137,20 @@ def rows_of_parts(client: Any, probs: PathLike, labels: Sequence[str], **columns
         The cluster. Its workers must see the files.
     probs : str or path
         A file, a folder, or a pattern such as `labelled/*.parquet`.
-    labels : sequence of str
-        Labels of the loss.
+    labels : sequence of str, or Loss
+        The labels; for a loss with inputs per row, the loss itself, so that their columns are read.
     **columns
-        Roles of columns and options: `truth_column`, `group_column`, `weight_column`, `logits` and so on.
+        Roles of columns and options: `truth_column`, `group_column`, `weight_column`, `logits` and so on. `inputs`
+        (by default `loss.inputs`) are the inputs to read: `predictor.inputs` also has those of a harm per row.
 
     Returns
     -------
     Rows
         Rows to calibrate with.
     """
+    if isinstance(labels, Loss):
+        columns = {"inputs": labels.inputs, "unread": labels.declared_inputs, **columns}
+        labels = labels.labels
     return spread(client, open_rows(probs, labels, **columns))
 
 

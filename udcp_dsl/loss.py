@@ -19,7 +19,7 @@ from udcp_dsl.expression.facts import Fact, Facts, with_facts
 from udcp_dsl.expression.ir import Expression
 from udcp_dsl.expression.limit import Limit, weighted
 from udcp_dsl.expression.rows.declared import RowInput
-from udcp_dsl.expression.rows.given import RowInputs, inputs_of, one_row
+from udcp_dsl.expression.rows.given import RowInputs, column_names, inputs_of, one_row, possible_columns
 from udcp_dsl.expression.values import Increments, batch
 from udcp_dsl.language import ast
 from udcp_dsl.language.ast import Comparison
@@ -162,7 +162,7 @@ class Loss(Shown):
         >>> str(loss.inputs["km"])
         'km: a number per row in [0, 200]'
         """
-        row = one_row(self.inputs, inputs, self.known_inputs)
+        row = self._one_row(inputs)
         return self if row is None else self._at(row.row(0))
 
     def _at(self, row: Mapping[str, Any]) -> LossOfRow:
@@ -201,9 +201,18 @@ class Loss(Shown):
         """Names of all inputs that the spec declares, including those of its other losses."""
         return tuple(self._compiled.inputs)
 
-    def inputs_of(self, inputs: Any, n: int, **how: Any) -> RowInputs | None:
-        """The inputs of n rows, checked; None if the loss reads none."""
-        return inputs_of(self.inputs, inputs, n, known=self.known_inputs, **how)
+    @property
+    def fixed_inputs(self) -> Mapping[str, Any] | None:
+        """The numbers that `at` has put in place of the inputs; None if this is not the loss of one row."""
+        return None
+
+    def inputs_of(self, inputs: Any, n: int, *, others: Sequence[str] = (), **how: Any) -> RowInputs | None:
+        """The inputs of n rows, checked; None if the loss reads none. `others` are inputs of other specs, allowed."""
+        return inputs_of(self.inputs, inputs, n, known=(*self.known_inputs, *others), **how)
+
+    def _one_row(self, inputs: Any) -> RowInputs | None:
+        """The inputs of one row, checked; None if the loss reads none."""
+        return one_row(self.inputs, inputs, self.known_inputs)
 
     def reading(self, *names: str) -> Loss:
         """The same loss, which also requires other inputs of the spec, such as a harm that it does not read itself.
@@ -322,7 +331,7 @@ class Loss(Shown):
         InputError
             A label is unknown or given twice, or an input is invalid.
         """
-        row = one_row(self.inputs, inputs, self.known_inputs)
+        row = self._one_row(inputs)
         return float(self.costs_of(Sets(self.mask(labels)[None, :]), row)[0])
 
     def batch(self, masks: Bools, *, inputs: Any = None) -> Floats:
@@ -372,7 +381,7 @@ class Loss(Shown):
         dict
             Cost of each summand, by its text in the spec.
         """
-        one, row = Sets(self.mask(labels)[None, :]), one_row(self.inputs, inputs, self.known_inputs)
+        one, row = Sets(self.mask(labels)[None, :]), self._one_row(inputs)
         return {text: float(batch(term, one, row)[0]) for text, term in self.written_terms.items()}
 
     @property
@@ -576,8 +585,9 @@ class LossOfRow(Loss):
     def __init__(self, whole: Loss, row: Mapping[str, Any], compiled: Compiled) -> None:
         super().__init__(compiled)
         self._whole, self._row = whole, row
-        # Limits keep the facts that hold for every row; those with the row's own numbers are for costs only.
-        self.limits_of_row, self.limits = self.limits, whole.limits
+        self.limits_of_row = self.limits
+        pairs = zip(self.limits, whole.limits, strict=True)
+        self.limits = whole.limits if self.of_rows else tuple(replace(limit, whole=of_all) for limit, of_all in pairs)
 
     @cached_property
     def _facts(self) -> dict[int, Facts]:
@@ -596,6 +606,36 @@ class LossOfRow(Loss):
 
     def fact(self, name: str) -> Fact:
         return self._whole.fact(name)
+
+    @property
+    def fixed_inputs(self) -> Mapping[str, Any]:
+        return self._row
+
+    def with_params(self, **params: float) -> Loss:
+        return self._whole.with_params(**params)._at(self._row)
+
+    def with_multipliers(self, multipliers: Sequence[float]) -> Loss:
+        return self._whole.with_multipliers(multipliers)._at(self._row)
+
+    def inputs_of(self, inputs: Any, n: int, *, others: Sequence[str] = (), **how: Any) -> RowInputs | None:
+        if not set(self._row) & set(others):  # which another loss reads
+            self._refuse_fixed(inputs)
+        return super().inputs_of(inputs, n, others=others, **how)
+
+    def _one_row(self, inputs: Any) -> RowInputs | None:
+        self._refuse_fixed(inputs)
+        return super()._one_row(inputs)
+
+    def _refuse_fixed(self, inputs: Any) -> None:
+        """Refuse inputs that have numbers already."""
+        if inputs is None or isinstance(inputs, RowInputs):
+            return
+        names = column_names(inputs) or ()
+        if not self.known_inputs or any(possible_columns(x, names) for x in self._whole.inputs.values()):
+            fixed = " and ".join(map(repr, self._row))
+            raise InputError(
+                f"inputs= are given, but loss.at(...) has fixed {fixed}: leave them out, or use the loss without at"
+            )
 
     def __reduce__(self) -> tuple[Callable[..., Loss], tuple[object, ...]]:
         return _of_row, (self._whole, self._row)

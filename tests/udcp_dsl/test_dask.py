@@ -308,7 +308,11 @@ def test_a_cluster_calibrates_and_predicts_with_inputs_to_the_bytes_of_one_proce
 def test_an_input_that_is_wrong_is_told_by_part_and_row(client: Any) -> None:
     with_inputs(wide=False)
     loss = udcp.loads(INPUTS_SPEC, loss="separable")
-    rows = rows_of_parts(client, "in", loss.labels, beside={"true labels": Y}, column="p", inputs=loss.inputs)
+    rows = rows_of_parts(client, "in", loss, beside={"true labels": Y}, column="p")
+    by_hand = rows_of_parts(client, "in", loss.labels, beside={"true labels": Y}, column="p", inputs=loss.inputs)
+    assert rows.inputs is not None
+    assert by_hand.inputs is not None
+    assert rows.inputs.equals(by_hand.inputs)
     predictor = udcp.SetPredictor(loss, "ratio", alpha=0.3).calibrate(rows)
     table = pq.read_table("in/part-4.parquet")
     far = pa.array([500.0 if i == 7 else 1.0 for i in range(ROWS)])

@@ -42,7 +42,11 @@ def _value(name: str, text: str) -> Any:
     parts = [part.strip() for part in text.split(",")]
     if any(":" in part for part in parts):
         pairs = [part.rpartition(":") for part in parts]
-        return {key.strip().strip('"'): _number(name, number) for key, _, number in pairs}
+        entries = [key.strip().strip('"') for key, _, _ in pairs]
+        twice = next((entry for entry in entries if entries.count(entry) > 1), None)
+        if twice is not None:
+            raise InputError(f"--input {name}: {twice!r} is given twice: give each entry once")
+        return {entry: _number(name, number) for entry, (_, _, number) in zip(entries, pairs, strict=True)}
     numbers = [_number(name, part) for part in parts]
     return numbers if len(numbers) > 1 else numbers[0]
 

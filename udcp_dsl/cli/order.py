@@ -15,7 +15,7 @@ from udcp_dsl.cli.input_options import takes_inputs
 from udcp_dsl.cli.progress import waiting
 from udcp_dsl.cli.row_options import RowOptions, check_output, chooses_oracle, collect_warnings, reads_rows
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, RowFault
 from udcp_dsl.showing import Column, Description, Styled, Table, in_unit, visible
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def command(
             raise InputError(f"oracle {oracle!r} has no lambda before it is calibrated: give one, --option lam=0.1")
         rows = replace(row_options, inputs_given=frozenset(inputs or ())).read(loss, row)
         if loss.inputs or inputs:  # from here on, the loss of this row
-            loss = loss.at({**({} if rows.inputs is None else rows.inputs.row(0)), **(inputs or {})})
+            loss = _of_row(loss, {**({} if rows.inputs is None else rows.inputs.row(0)), **(inputs or {})}, row)
             made = make_oracle(oracle, loss, **options)
         P = rows.P
         count = loss.K if top is None and wants_json() else min(loss.K, top or _SHOWN)
@@ -112,6 +112,13 @@ def command(
     )
     fields = {"diagnostics": diagnostics, "warnings": warnings}
     return finish(described, fields, write=write, key="plot", message="figure written to {}")
+
+
+def _of_row(loss: Loss, inputs: dict[str, Any], row: int) -> Loss:
+    try:
+        return loss.at(inputs)
+    except RowFault as fault:
+        raise fault.moved(row) from fault
 
 
 def _order_table(steps: Sequence[dict[str, Any]], unit: str | None, note: Styled) -> Table:

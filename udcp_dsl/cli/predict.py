@@ -140,8 +140,10 @@ def command(
         empty = f"{tally.empty:,} empty ({share_text(tally.empty / tally.n)})"
         sentence += [f"{in_unit('mean cost', predictor.loss.unit)} {cost:.6g}", *([empty] if tally.empty else [])]
         sentence += [*([] if handed is None else [f"{handed:.1%} handed over"]), *([parts_there] if before else [])]
-    else:
+    elif before and not parts.remaining:
         sentence = [f"{where}: all {before:,} parts already existed"]
+    else:
+        sentence = [f"{where}: 0 sets at alpha {show_level(level)}", "there were no rows"]
     data: dict[str, Any] = {
         "file": output,
         **({} if p_values_file is None else {"p_values": p_values_file}),

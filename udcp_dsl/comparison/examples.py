@@ -60,7 +60,7 @@ def examples(
     of_oracle = {name: p_of(np.array(chosen, dtype=np.intp)) for name, p_of in (p_values or {}).items()}
     for at, i in enumerate(chosen):
         row = int(test[i])
-        one = loss if inputs is None else loss.at(inputs.row(i))
+        one = loss if inputs is None or not loss.inputs else loss.at({name: inputs[name][i] for name in loss.inputs})
         likeliest = np.argsort(-data.P[row], kind="stable").tolist()
         kept = np.any([mask[i] for mask in masks.values()], axis=0)
         kept[likeliest[:_TOP]] = True

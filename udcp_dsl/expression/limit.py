@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from udcp_dsl.expression.atoms import Sets
 from udcp_dsl.expression.domain import Bools, Floats
-from udcp_dsl.expression.facts import Facts
+from udcp_dsl.expression.facts import Facts, with_facts
 from udcp_dsl.expression.ir import Add, Expression, Scale
 from udcp_dsl.expression.rows.given import RowInputs
 from udcp_dsl.expression.rows.nodes import InputNode, RowLeaf
@@ -25,7 +25,10 @@ Indices = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Limit:
-    """`limit name: EXPR <= at_most`: `text` is EXPR as written; `indicator`, whether it is 0 or 1 on every set."""
+    """`limit name: EXPR <= at_most`: `text` is EXPR as written; `indicator`, whether it is 0 or 1 on every set.
+
+    If EXPR has the numbers of one row in place of inputs, `whole` is the limit over all rows, whose facts it keeps.
+    """
 
     name: str
     text: str
@@ -33,6 +36,7 @@ class Limit:
     indicator: bool
     expression: Expression
     labels: tuple[str, ...]
+    whole: Limit | None = None
 
     def batch(self, masks: Bools, inputs: RowInputs | None = None) -> Floats:
         """The value on each row of a boolean matrix (n, K); `inputs` are those of the rows, if it reads any."""
@@ -43,7 +47,8 @@ class Limit:
         """What is proved, refuted or unknown about EXPR."""
         from udcp_dsl.expression.prove import prove
 
-        return prove(self.expression, self.labels)[id(self.expression.root)]
+        found = prove(self.expression, self.labels, refute=self.whole is None)[id(self.expression.root)]
+        return found if self.whole is None else with_facts(self.whole.facts, {}, found.interval)
 
     def inside(self, truth: Indices, inputs: RowInputs | None = None) -> Bools:
         """Whether each label counts against the limit: EXPR is higher on {label} than on the empty set."""

@@ -15,9 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from udcp_dsl import __version__
 from udcp_dsl.diagnostics import InputError, nearest
-from udcp_dsl.loss import loads
+from udcp_dsl.loss import Loss, loads
 from udcp_dsl.prediction.files import atomic_write
 from udcp_dsl.prediction.oracle import migrate_options, oracle_names
 from udcp_dsl.prediction.predictor import SetPredictor
@@ -59,6 +61,11 @@ def _content(predictor: SetPredictor) -> dict[str, Any]:
         raise InputError(
             f"oracle {predictor.oracle.name!r} has no entry point, so a saved file could not find it again"
         )
+    if predictor.loss.multipliers:
+        raise InputError(
+            "the loss has multipliers, which a saved file does not hold: give the predictor the loss of the spec, "
+            "whose limits 'price' enforces"
+        )
     loss, given = predictor.loss, predictor.given_labels
     content: dict[str, Any] = {
         "format": FORMAT,
@@ -70,6 +77,7 @@ def _content(predictor: SetPredictor) -> dict[str, Any]:
             "loss": loss.name,
             "params": dict(loss.params),
             "labels": list(loss.labels),
+            **_fixed_inputs(loss),
             "files": {
                 name: {"sha256": hashlib.sha256(data).hexdigest(), "base64": base64.b64encode(data).decode("ascii")}
                 for name, data in loss.files.items()
@@ -92,6 +100,12 @@ def _content(predictor: SetPredictor) -> dict[str, Any]:
             f"the options of oracle {predictor.oracle.name!r} cannot be written as JSON, so it cannot be saved: {error}"
         ) from error
     return content
+
+
+def _fixed_inputs(loss: Loss) -> dict[str, Any]:
+    """The numbers of the inputs that `loss.at(...)` has fixed; nothing for other losses."""
+    fixed = loss.fixed_inputs
+    return {} if fixed is None else {"inputs": {name: np.asarray(value).tolist() for name, value in fixed.items()}}
 
 
 def load(path: str | Path) -> SetPredictor:
@@ -193,6 +207,8 @@ def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
         files={name: _bytes(name, file) for name, file in spec["files"].items()},
         name=spec["name"],
     )
+    if "inputs" in spec:
+        loss = loss.reading(*spec["inputs"]).at(spec["inputs"])
     predictor = SetPredictor(
         loss,
         oracle["name"],

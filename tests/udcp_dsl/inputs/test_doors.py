@@ -143,6 +143,21 @@ def test_lists_follow_class_names_and_what_is_named_does_not() -> None:
     assert found["labels"].to_pylist() == expected.to_lists()
 
 
+@pytest.mark.parametrize("inputs", [columns, wide, by_name])
+@pytest.mark.parametrize("oracle", ["price", "penalized", "lac"])
+def test_no_rows_in_every_layout(inputs: Any, oracle: str) -> None:
+    predictor = udcp.SetPredictor(spec(), oracle, alpha=0.2).calibrate(P, Y, inputs=INPUTS)
+    whole = pa.record_batch({"p": P.tolist(), **inputs()})
+    expected = [made.to_pylist() for made in predictor.predict_batches([whole], column="p")]
+    parts = [whole.slice(0, 0), whole, whole.slice(N, 0)]
+    assert [made.to_pylist() for made in predictor.predict_batches(parts, column="p")] == [[], *expected, []]
+    none = {name: x[:0] for name, x in inputs().items()}
+    frames = [none, pd.DataFrame(none), pl.DataFrame(none), pl.from_arrow(whole.slice(0, 0)), whole.slice(0, 0)]
+    for given in (*frames, {name: np.asarray(x)[:0] for name, x in INPUTS.items()}):
+        assert len(predictor.predict_set(P[:0], inputs=given)) == 0
+        assert predictor.p_values(P[:0], inputs=given).shape == (0, 5)
+
+
 # Files ---------------------------------------------------------------------------------------------------------------
 
 

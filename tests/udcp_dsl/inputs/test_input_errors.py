@@ -73,6 +73,28 @@ WRONG = {
         inputs(fee=[{"a": 1, "b": 1, "c": 1}] * 6 + [[1, 1, 1]] * 6),
         "input 'fee' has lists in some rows and names in others",
     ),
+    "a missing mapping": (
+        inputs(fee=[{"a": 1, "b": 1, "c": 1}] * 6 + [None] + [{"a": 1, "b": 1, "c": 1}] * 5),
+        "row 6: input 'fee' is missing: give 3 numbers",
+    ),
+    "lists and columns of entries": (
+        inputs(**{"fee.b": np.ones(N)}),
+        "input 'fee' has columns 'fee' and 'fee.b': give either lists or entries",
+    ),
+    "masked": (inputs(km=np.ma.masked_less(np.full(N, 7.0), 4)), "input 'km' is a masked array: drop the masked rows"),
+    "masked lists": (inputs(fee=[np.ma.masked_less([2, 2, 2], 1)] * N), "input 'fee' is a masked array: drop the"),
+    "masked entries": (
+        inputs(fee={x: np.ma.masked_less([2.0] * N, 1) for x in "abc"}),
+        "input 'fee' is a masked array",
+    ),
+    "an iterator": (
+        inputs(km=(x for x in range(N))),
+        "input 'km' is a generator: give an array or a list, of shape (n,)",
+    ),
+    "bytes": (inputs(km=b"5"), "input 'km' is a bytes: give an array"),
+    "one text": (inputs(km="5"), "input 'km' is a str: give an array"),
+    "an object": (inputs(fee=object()), "input 'fee' is a object: give an array or a list, of shape (n, 3)"),
+    "a mapping for a number": (inputs(km={"a": 1}), "input 'km' is a dict: give an array"),
     "no mapping": (np.zeros((N, 3)), "inputs are a ndarray: give a mapping from names to arrays, or a frame"),
     "nothing": (None, "the loss reads inputs: give inputs={'km': ..., 'fee': ..., 'queue': ...}"),
 }
@@ -126,7 +148,7 @@ def test_batches_name_the_batch_and_its_row(predictor: udcp.SetPredictor) -> Non
     first = pa.record_batch(good)
     for changed, says in {
         "km": (at(3, 300), r"batch 1: row 3: input 'km' is 300, outside \[0, 200\]"),
-        "fee": ([*good["fee"][:-1], None], "batch 1: row 11: input 'fee' has nothing, expected 3 numbers"),
+        "fee": ([*good["fee"][:-1], None], "batch 1: row 11: input 'fee' is missing: give 3 numbers"),
         "queue": (pa.array([1.0] * N), "batch 1: input 'queue' has shape"),
     }.items():
         batches = [first, pa.record_batch({**good, changed: says[0]})]
@@ -135,6 +157,151 @@ def test_batches_name_the_batch_and_its_row(predictor: udcp.SetPredictor) -> Non
     lacking = pa.record_batch({name: column for name, column in good.items() if name != "fee"})
     with pytest.raises(InputError, match=r"batch 0: there is no column 'fee', of lists, or 'fee\.a' and so on"):
         list(predictor.predict_batches([lacking], column="p"))
+
+
+def test_missing_structs_and_sparse_and_lazy_columns_are_named(predictor: udcp.SetPredictor) -> None:
+    pa, pl, sparse = (pytest.importorskip(name) for name in ("pyarrow", "polars", "scipy.sparse"))
+    torch = pytest.importorskip("torch")
+    structs = pa.array([*[{"a": 1.0, "b": 1.0, "c": 1.0}] * 5, None, *[{"a": 1.0, "b": 1.0, "c": 1.0}] * 6])
+    lazy = pl.DataFrame({"km": np.zeros(N)}).lazy()
+    for says, given in {
+        "row 5: input 'fee' is missing: give 3 numbers": inputs(fee=structs),
+        "input 'fee' is a sparse csr_matrix: pass its .toarray()": inputs(fee=sparse.csr_matrix(np.ones((N, 3)))),
+        "input 'fee' is a sparse Tensor: pass its .to_dense()": inputs(fee=torch.ones((N, 3)).to_sparse()),
+        "inputs are a LazyFrame: pass a DataFrame, which .collect() makes of it": lazy,
+        "input 'fee' is a LazyFrame: pass a DataFrame": inputs(fee=lazy),
+    }.items():
+        with pytest.raises(InputError) as error:
+            predictor.predict_set(P, inputs=given)
+        assert says in str(error.value)
+
+
+def test_one_row_refuses_alike() -> None:
+    loss = udcp.loads(TEXT, loss="l")
+    row: dict[str, Any] = {"km": 1, "fee": [2, 2, 2], "queue": [1, 1]}
+    for changed, says in (
+        ({"fee": np.ma.masked_less([2, 2, 2], 1)}, "input 'fee' is a masked array"),
+        ({"km": np.ma.masked_less(5, 9)}, "input 'km' is a masked array"),
+        ({"km": object()}, "input 'km' is '<object"),
+        ({"fee.a": 1}, "input 'fee' has columns 'fee' and 'fee.a'"),
+    ):
+        with pytest.raises(InputError) as error:
+            loss({"a"}, inputs={**row, **changed})
+        assert says in str(error.value)
+    with pytest.raises(InputError, match="no input 'zzz'; known: km, fee, queue"):
+        udcp.loads(TEXT)({"a"}, inputs={"zzz": 3})  # of a loss that reads none
+    assert udcp.loads(TEXT)({"a"}, inputs={**row, "fee.a": 2}) == 1
+    with pytest.raises(InputError, match="inputs are a list"):
+        udcp.loads(TEXT)({"a"}, inputs=[3])
+
+
+def test_inputs_cannot_be_ignored(predictor: udcp.SetPredictor, folder: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    columns = {**{x: P[:, i] for i, x in enumerate("abc")}, **inputs(fee=None, queue=None)}
+    frame = pd.DataFrame({**columns, "fee": [[2.0] * 3] * N, "queue": [[1.0] * 2] * N})
+    says = "'km' is an input, which the loss reads, and cannot be ignored: leave it out of ignore="
+    with pytest.raises(InputError, match=says):
+        predictor.predict_set(frame, ignore=["km"])
+    alone = udcp.loads("labels { a, b, c }  input km in [0, 200]  loss l = km * size")
+    with pytest.raises(InputError, match=says):
+        udcp.SetPredictor(alone, "lac", alpha=0.4).calibrate(frame[[*"abc", "km"]], Y, ignore=["km"])
+    assert len(predictor.predict_set(frame, inputs=inputs(), ignore=["km"])) == N  # others take their place
+    both = frame.assign(**{f"fee.{x}": 3.0 for x in "abc"})
+    with pytest.raises(InputError, match=r"input 'fee' has columns 'fee' and 'fee\.a'"):
+        predictor.predict_set(both)
+    wide = predictor.predict_set(both, ignore=["fee"])
+    np.testing.assert_array_equal(
+        wide.costs, predictor.predict_set(both, ignore=[f"fee.{x}" for x in "abc"]).costs + wide.sizes
+    )
+    rows = ("--probs", csv(folder), "--ignore", "km")
+    assert says in refused("predict", folder / "p.json", *rows, "-o", folder / "o.csv").replace("\n", " ")
+    every = ("--ignore", "queue.x,queue.y")
+    assert "'queue.x' is an input" in refused("predict", folder / "p.json", *rows[:2], *every, "-o", folder / "o.csv")
+
+
+def test_rows_are_numbered_as_in_their_file(folder: Path) -> None:
+    rows = ("--loss", "l", "--probs", csv(folder, km=cells(999)), "--row")
+    assert "row 8: input 'km' is 999" in refused("order", folder / "s.loss", *rows, "8")
+    assert "row 7: input 'km' is 5000" in refused("order", folder / "s.loss", *rows, "7", "--input", "km=5000")
+    (folder / "parts").mkdir()
+    for part in range(2):
+        csv(folder, f"parts/{part}.csv", km=cells(7 + 990 * part, 3))
+    parts = ("--loss", "l", "--probs", folder / "parts", "--row", N + 3)
+    assert "1.csv: row 3: input 'km' is 997" in refused("order", folder / "s.loss", *parts)
+
+
+# Ends of ranges ------------------------------------------------------------------------------------------------------
+
+
+def ends_loss() -> udcp.Loss:
+    return udcp.loads(
+        "labels { a, b }  input x in [-0.3, 0.1]  costs fee per row in [0.7, 1.3]  loss l = x * size + sum(fee)"
+    )
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16"])
+@pytest.mark.parametrize("end", ["low", "high"])
+def test_an_end_of_the_range_in_the_type_of_the_column_is_that_end(kind: str, end: str) -> None:
+    """Rounded to fewer digits, an end may lie outside; it is taken as the end itself, for which facts are proved."""
+    loss = ends_loss()
+    x, fee = (getattr(loss.inputs[name], end) for name in ("x", "fee"))
+    masks = np.ones((2, 2), dtype=bool)
+    given: dict[str, Any] = {"x": np.full(2, x, kind), "fee": np.full((2, 2), fee, kind)}
+    exact = loss.batch(masks, inputs={"x": [x, x], "fee": [[fee, fee]] * 2})
+    within = loss.inputs_of(given, 2)
+    assert within is not None
+    assert all(
+        ((column >= loss.inputs[name].low) & (column <= loss.inputs[name].high)).all()
+        for name, column in within.items()
+    )
+    np.testing.assert_allclose(loss.batch(masks, inputs=given), exact, rtol=2e-3)
+    if kind == "float32":  # lists of a file are numbers of Python
+        np.testing.assert_allclose(
+            loss.batch(masks, inputs={name: column.tolist() for name, column in given.items()}), exact, rtol=1e-7
+        )
+
+
+def test_no_other_value_outside_is_taken() -> None:
+    loss, masks = ends_loss(), np.ones((1, 2), dtype=bool)
+    beyond = np.nextafter(np.float32(0.1), np.float32(1))
+    for x, says in (
+        (np.array([beyond]), r"input 'x' is 0\.100000009, outside \[-0\.3, 0\.1\]"),
+        ([0.1 + 1e-15], r"input 'x' is 0\.100000000000001, outside"),
+        ([float(np.float16(-0.3)) - 1e-3], "outside"),
+        ([float(np.float16(-0.3))], r"input 'x' is -0\.300048828|is -0\.300049, outside"),  # not of a float16 column
+        (np.array([np.inf], np.float32), "not a finite number: inf"),
+    ):
+        with pytest.raises(InputError, match=says):
+            loss.batch(masks, inputs={"x": x, "fee": [[1, 1]]})
+    wide = udcp.loads("labels { a, b }  input x in [0, 1e300]  loss l = size + 0 * x")
+    with pytest.raises(InputError, match="not a finite number"):
+        wide.batch(masks, inputs={"x": np.array([np.inf], np.float32)})
+
+
+def test_tensors_of_few_bits() -> None:
+    torch = pytest.importorskip("torch")
+    loss, masks = ends_loss(), np.ones((2, 2), dtype=bool)
+    for kind in (torch.bfloat16, torch.float16, torch.float32):
+        given = {"x": torch.tensor([0.1, -0.3], dtype=kind), "fee": torch.full((2, 2), 1.3, dtype=kind)}
+        np.testing.assert_allclose(
+            loss.batch(masks, inputs=given),
+            loss.batch(masks, inputs={"x": [0.1, -0.3], "fee": [[1.3] * 2] * 2}),
+            rtol=1e-2,
+        )
+    assert loss({"a"}, inputs={"x": torch.tensor(0.0), "fee": torch.ones(2, dtype=torch.bfloat16)}) == 1
+
+
+def test_parquet_of_float32(folder: Path) -> None:
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    text = TEXT.replace("[0, 200]", "[0, 0.1]").replace("[1, 50]", "[0, 1.3]")
+    (folder / "ends.loss").write_text(text, encoding="utf-8")
+    table = {**{x: P[:, i] for i, x in enumerate("abc")}, "km": np.full(N, 0.1, np.float32)}
+    table |= {"fee": pa.array([[1.3] * 3] * N, pa.list_(pa.float32())), "queue": pa.array([[1.0] * 2] * N)}
+    parquet.write_table(pa.table(table), folder / "rows.parquet")
+    done = CliRunner().invoke(
+        main, ["order", str(folder / "ends.loss"), "--loss", "l", "--probs", str(folder / "rows.parquet"), "--row", "2"]
+    )
+    assert done.exit_code == 0, done.output
 
 
 # On the command line -------------------------------------------------------------------------------------------------
@@ -245,8 +412,18 @@ def test_inputs_that_nothing_reads(folder: Path) -> None:
         (("km=1", "fee=a:1,b:2", "queue=1,1"), "input 'fee' has no number for 'c'"),
         (("km=1", "fee=a:1,b:2,d:3", "queue=1,1"), "input 'fee' has no entry 'd'"),
         (("km=1", "fee=2,2,2", "queue=1,nan"), "input 'queue' of 'y' is not a finite number"),
+        (("km=1", "fee=a:1,b:2,a:3", "queue=1,1"), "--input fee: 'a' is given twice: give each entry once"),
+        (("km=1", "fee.a=1", "fee=1,2,3", "queue=1,1"), "input 'fee' has columns 'fee' and 'fee.a'"),
     ],
 )
 def test_the_inputs_of_one_set(given: tuple[str, ...], says: str, folder: Path) -> None:
     options = [part for text in given for part in ("--input", text)]
     assert says in refused("eval", folder / "s.loss", "--loss", "l", "a", *options)
+
+
+def test_an_unknown_input_is_refused_if_the_loss_reads_none(folder: Path) -> None:
+    says = refused("eval", folder / "s.loss", "--loss", "plain", "a", "--input", "kms=3")
+    assert "no input 'kms'; did you mean 'km'" in says
+    both = ("--input", "fee.a=2", "--input", "fee=1,2,3")
+    done = CliRunner().invoke(main, ["eval", str(folder / "s.loss"), "--loss", "plain", "a", *both])
+    assert done.exit_code == 0  # a loss that reads none of them

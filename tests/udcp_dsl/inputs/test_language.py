@@ -250,6 +250,41 @@ def test_inputs_where_none_are_declared_are_refused() -> None:
         loss.batch(np.zeros((1, 2), dtype=bool), inputs={"km": [1]})
 
 
+def test_inputs_that_at_has_fixed_are_refused() -> None:
+    loss = loss_of("km * size").at({"km": 3})
+    for refused in (
+        lambda: loss({"a"}, inputs={"km": 3}),
+        lambda: loss.terms({"a"}, inputs={"km": 3}),
+        lambda: loss.at({"km": 3}),
+        lambda: loss.batch(np.zeros((1, 5), dtype=bool), inputs={"km": [3]}),
+        lambda: udcp.SetPredictor(loss, "lac").calibrate(np.eye(5), range(5), inputs={"km": np.ones(5)}),
+    ):
+        with pytest.raises(InputError, match=r"loss\.at\(\.\.\.\) has fixed 'km': leave them out, or use"):
+            refused()
+    assert loss({"a"}, inputs={"turn": 3}) == 3  # the spec declares it, and the loss does not read it
+    alone = udcp.loads("labels { a, b }  input km in [0, 9]  loss l = km * size").at({"km": 3})
+    with pytest.raises(InputError, match="has fixed 'km'"):
+        alone({"a"}, inputs={"kn": 3})
+
+
+def test_the_loss_of_one_row_keeps_its_numbers_when_params_change() -> None:
+    loss = loss_of("km * size + k").at({"km": 3})
+    changed = loss.with_params(k=5)
+    assert changed({"a"}) == 8
+    assert changed.fixed_inputs == {"km": 3}
+    assert loss_of("km * size").fixed_inputs is None
+
+
+def test_entries_may_be_named_by_numbers() -> None:
+    loss = udcp.loads("labels 0..2  costs fee per row in [0, 9]  loss l = sum(fee)")
+    row = {0: 1, 1: 2, 2: 3}
+    assert loss({0, 2}, inputs={"fee": row}) == loss({0, 2}, inputs={"fee": {"0": 1, "1": 2, "2": 3}}) == 4
+    masks = np.ones((2, 3), dtype=bool)
+    assert loss.batch(masks, inputs={"fee": [row, {2: 0, 1: 0, 0: 1}]}).tolist() == [6, 1]
+    with pytest.raises(InputError, match="input 'fee' has no entry '3'"):
+        loss({0}, inputs={"fee": {0: 1, 1: 2, 3: 3}})
+
+
 def test_frames_and_tensors_and_lists_are_inputs() -> None:
     pd, pl, torch = (pytest.importorskip(name) for name in ("pandas", "polars", "torch"))
     loss = loss_of("sum(fee) + km * size")

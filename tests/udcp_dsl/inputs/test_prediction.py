@@ -240,6 +240,41 @@ def test_comparing_and_sweeping() -> None:
         udcp.compare(loss, P, y, oracles=["lac"], splits=2)
 
 
+@pytest.mark.parametrize("other", ["loss m = size", "input wait in [0, 5]  loss m = wait * size"])
+def test_comparing_losses_of_several_specs(other: str) -> None:
+    """Each reads its own inputs; those of the other are not its business."""
+    loss, plain = loss_of("sum(fee) + km * size"), udcp.loads(f"labels {{ a, b, c, d, e }}  {other}")
+    P, y = rows(160)
+    inputs = {**draw(loss, 160), **draw(plain, 160, 1)}
+    asked: dict[str, Any] = {"oracles": ["lac", "price"], "splits": 2, "alphas": 0.2}
+    both = udcp.compare([plain, loss], P, y, inputs=inputs, **asked)
+    assert [example.row for example in both.examples["l"]]
+    for one in (plain, loss):
+        own = {name: inputs[name] for name in one.inputs} or None
+        alone = udcp.compare(one, P, y, inputs=own, **asked).summaries()
+        assert [x.cost for x in both.summaries() if x.loss == one.name] == [x.cost for x in alone]
+    with pytest.raises(InputError, match="no input 'kn'"):
+        udcp.compare([plain, loss], P, y, inputs={**inputs, "kn": np.zeros(160)}, **asked)
+
+
+def test_the_command_compares_losses_of_several_specs(tmp_path: Path) -> None:
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    from click.testing import CliRunner
+
+    from udcp_dsl.cli import main
+
+    P, y = rows(160)
+    loss = loss_of("sum(fee) + km * size")
+    parquet.write_table(pa.table(table(P, y, draw(loss, 160))), tmp_path / "rows.parquet")
+    (tmp_path / "s.loss").write_text(f"{DECLARED}loss l = sum(fee) + km * size", encoding="utf-8")
+    (tmp_path / "m.loss").write_text("labels { a, b, c, d, e }  loss m = size", encoding="utf-8")
+    ask = [str(tmp_path / "m.loss"), str(tmp_path / "s.loss"), "--probs", str(tmp_path / "rows.parquet")]
+    done = CliRunner().invoke(
+        main, ["compare", *ask, "--truth", "truth", "--oracle", "price", "--splits", "2", "--alpha", "0.2"]
+    )
+    assert done.exit_code == 0, done.output
+
+
 def table(P: Any, y: Any, inputs: dict[str, Any]) -> dict[str, Any]:
     named = {label: P[:, i] for i, label in enumerate("abcde")}
     listed = {name: x.tolist() for name, x in inputs.items()}

@@ -381,3 +381,65 @@ def test_a_predictor_is_told_from_others_by_its_file_until_it_is_calibrated_anew
         calibrated(udcp.load(spec), "lac", alpha=0.2).calibrate(P[:100], Y[:100])
     )
     assert saved.digest(loaded) != saved.digest(predictor)
+
+
+ONE_ROW = """
+labels { cat, dog, wolf, lynx }
+input km in [0, 9]
+input unread in [0, 1]
+costs fee per row in [0, 9]
+loss l = sum(fee) + km * any({ wolf })
+"""
+ROW = {"km": 0.1, "fee": {"cat": 1, "dog": 9, "wolf": 1 / 3, "lynx": 2}}
+
+
+@pytest.mark.parametrize("settings", [{}, {"risk": "fee"}], ids=str)
+def test_the_loss_of_one_row_is_saved_with_its_inputs(settings: dict[str, Any], tmp_path: Path) -> None:
+    loss = udcp.loads(ONE_ROW).at(ROW)
+    predictor = calibrated(loss, "price", alpha=0.2, **settings)
+    predictor.save(tmp_path / "saved.json")
+    loaded = SetPredictor.load(tmp_path / "saved.json")
+    assert not loaded.loss.inputs
+    np.testing.assert_array_equal(loaded.predict_set(NEW).mask, predictor.predict_set(NEW).mask)
+    np.testing.assert_array_equal(loaded.predict_set(NEW).costs, predictor.predict_set(NEW).costs)
+    loaded.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "saved.json").read_bytes()
+    elsewhere = calibrated(loss.at(), "price", alpha=0.2, **settings)
+    assert saved.digest(elsewhere) == saved.digest(loaded)
+
+
+def test_an_input_that_only_the_harm_reads_is_saved_for_one_row(tmp_path: Path) -> None:
+    loss = udcp.loads(ONE_ROW.replace("sum(fee)", "size")).reading("fee").at(ROW)
+    predictor = calibrated(loss, "price", alpha=0.2, risk="fee")
+    predictor.save(tmp_path / "saved.json")
+    loaded = SetPredictor.load(tmp_path / "saved.json")
+    np.testing.assert_array_equal(loaded.predict_set(NEW).mask, predictor.predict_set(NEW).mask)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "says"),
+    [
+        ({"km": 10, "fee": [1, 1, 1, 1]}, r"'km' is 10, outside \[0, 9\]"),
+        ({"km": 1, "fee": [1, 1, 1]}, r"input 'fee' has shape \(1, 3\)"),
+        ({"km": 1}, "input 'fee' is missing"),
+        ({"km": 1, "fee": [1, 1, 1, 1], "kn": 2}, "no input 'kn'"),
+        ([1], "inputs are a list"),
+        (None, "TypeError"),
+    ],
+)
+def test_the_inputs_of_one_row_are_checked_in_a_forged_file(inputs: Any, says: str, tmp_path: Path) -> None:
+    file = tmp_path / "saved.json"
+    calibrated(udcp.loads(ONE_ROW).at(ROW), "lac", alpha=0.2).save(file)
+    rewrite(file, lambda c: c["spec"].update(inputs=inputs), forge=True)
+    with pytest.raises(InputError, match=says):
+        SetPredictor.load(file)
+
+
+def test_a_loss_with_multipliers_of_its_own_is_not_saved(tmp_path: Path) -> None:
+    """It would be loaded as the loss of the spec, which is another one."""
+    spec = "labels { cat, dog, wolf, lynx }  limit rare: any({ wolf }) <= 0.3  loss l = size"
+    predictor = calibrated(udcp.loads(spec).with_multipliers([3]), "greedy", alpha=0.2)
+    with pytest.raises(
+        InputError, match="has multipliers, which a saved file does not hold: give the predictor the loss"
+    ):
+        predictor.save(tmp_path / "saved.json")

@@ -21,6 +21,7 @@ import pytest
 pytest.importorskip("pyarrow")
 
 import pyarrow as pa
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 from click.testing import CliRunner
 
@@ -190,19 +191,91 @@ def test_a_full_disk_is_an_error_and_leaves_nothing(tmp_path: Path, monkeypatch:
     assert os.listdir(tmp_path / "out") == []
 
 
-def test_an_empty_part_is_named_and_so_are_weights_that_nobody_uses(tmp_path: Path) -> None:
-    folder = in_parts(tmp_path / "in")
-    pq.write_table(pa.Table.from_batches([batch(slice(0, 0))]), folder / "part-0.parquet")
-    source = open_rows(folder, LABELS, id_column="photo")
-    refuse_shared_ids(source)
-    predictor, level = made(), made().alphas[0]
-    with pytest.raises(InputError, match=r"part-0\.parquet: has no rows"):
-        predict_file(predictor, source, tmp_path / "sets.csv", level)
+def test_weights_that_nobody_uses_are_refused(tmp_path: Path) -> None:
+    folder, predictor, level = in_parts(tmp_path / "in"), made(), made().alphas[0]
     weighted = open_rows(folder / "part-1.parquet", LABELS, weight_column="taken")
     for work in (predict_file, lambda predictor, source, file, _: write_p_values(predictor, source, file)):
         with pytest.raises(InputError, match="weights= are given, but calibration had none"):
             work(predictor, weighted, tmp_path / "sets.csv", level)
     assert sorted(os.listdir(tmp_path)) == ["in"]
+
+
+def rewritten(folder: Path, ending: str) -> Path:
+    """The parts of a folder in another format, the third of them without rows."""
+    for number, file in enumerate(sorted(folder.iterdir())):
+        table = pq.read_table(file).slice(0, 0 if number == 2 else None)
+        columns = {label: [row[i] for row in table["p"].to_pylist()] for i, label in enumerate(LABELS)}
+        flat = pa.table(
+            {
+                "photo": table["photo"],
+                "taken": table["taken"],
+                **{k: pa.array(x, pa.float64()) for k, x in columns.items()},
+            }
+        )
+        file.unlink()
+        if ending == ".npy":
+            np.save(file.with_suffix(ending), np.stack([flat[label].to_numpy() for label in LABELS], axis=1))
+        elif ending == ".csv":
+            pacsv.write_csv(flat, file.with_suffix(ending), pacsv.WriteOptions(quoting_style="none"))
+        elif ending == ".parquet":
+            pq.write_table(table, file)
+        else:
+            with pa.OSFile(str(file.with_suffix(ending)), "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
+                out.write_table(table)
+    return folder
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".arrow", ".csv", ".npy"])
+@pytest.mark.parametrize("form", [".parquet", ".arrow", ".csv", ".jsonl", ".npy"])
+def test_a_part_without_rows_has_a_file_without_sets(ending: str, form: str, tmp_path: Path) -> None:
+    folder, predictor = rewritten(in_parts(tmp_path / "in"), ending), made(conditional="class")
+    roles: dict[str, Any] = {} if ending == ".npy" else {"id_column": "photo"}
+    roles |= {"carry": ["taken"]} if ending in (".parquet", ".arrow") else {"ignore": ["taken"]} if roles else {}
+    roles |= {"ignore": ["site"]} if "carry" in roles else {}
+    source, level = open_rows(folder, LABELS, **roles), predictor.alphas[0]
+    refuse_shared_ids(source)
+    tally = predict_parts(predictor, open_folder(tmp_path / "out", form, predictor, source, level), level)
+    assert tally.n == 45
+    files = sorted((tmp_path / "out").iterdir())
+    assert [file.name for file in files] == [f"part-{i}{form}" for i in range(4)]
+    if form == ".parquet":
+        assert [pq.read_metadata(file).num_rows for file in files] == [15, 15, 0, 15]
+        assert pq.read_schema(files[2]) == pq.read_schema(files[1])
+    elif form == ".npy":
+        assert np.load(files[2]).shape == (0, 3)
+    elif form == ".csv":
+        header = files[1].read_text(encoding="utf-8").splitlines()[0]
+        assert files[2].read_text(encoding="utf-8").splitlines() == [header]
+    assert predict_file(predictor, source, tmp_path / f"one{form}", level).n == 45
+    write_p_values(predictor, source, tmp_path / "p.csv")
+    assert len((tmp_path / "p.csv").read_text(encoding="utf-8").splitlines()) == 46
+    whole = replace(source, parts=(source.parts[2],))
+    assert predict_file(predictor, whole, tmp_path / f"none{form}", level).n == 0
+    with pytest.raises(InputError, match=r"part-2.*: has no rows"):
+        source.whole()
+
+
+def test_the_command_predicts_parts_without_rows(tmp_path: Path) -> None:
+    folder, predictor = rewritten(in_parts(tmp_path / "in"), ".parquet"), made()
+    predictor.save(tmp_path / "p.json")
+    truth = pa.array(np.array(LABELS)[Y[:15]].tolist())
+    for file in folder.iterdir():
+        table = pq.read_table(file)
+        pq.write_table(table.append_column("truth", truth.slice(0, len(table))), file)
+    ask = ["predict", str(tmp_path / "p.json"), "--id", "photo", "--truth", "truth"]
+    ask += ["--ignore", "site,taken", "--probs"]
+    done = CliRunner().invoke(main, [*ask, str(folder), "-o", f"{tmp_path}/out/"])
+    assert done.exit_code == 0, done.output
+    assert "45 sets at alpha 0.3" in done.output
+    done = CliRunner().invoke(main, [*ask, str(folder / "part-2.parquet"), "-o", f"{tmp_path}/none.csv"])
+    assert done.exit_code == 0, done.output
+    assert "none.csv: 0 sets at alpha 0.3" in done.output
+    assert (tmp_path / "none.csv").read_text(encoding="utf-8") == "photo,labels,size,cost\n"
+    done = CliRunner().invoke(main, [*ask, str(folder / "part-2.parquet"), "-o", f"{tmp_path}/none/"])
+    assert done.exit_code == 0, done.output
+    assert "0 sets at alpha 0.3" in done.output
+    done = CliRunner().invoke(main, [*ask, str(folder / "part-2.parquet"), "-o", f"{tmp_path}/none/"])
+    assert "none/: all 1 parts were there before" in done.output
 
 
 # As many times as it is told, in processes forked from one that has imported what takes two seconds.

@@ -8,7 +8,7 @@ entries: a frame or a mapping from names to columns, a column of mappings, or co
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -68,14 +68,18 @@ class RowInputs(Mapping[str, Floats]):
     def estimate_distinct(self) -> int:
         """A fast estimate of the number of distinct rows of inputs: some that differ may count as one."""
         rng = np.random.default_rng(0)
-        flat = [column.reshape(self.n, -1) for column in self.columns.values()]
+        flat = [_as_matrix(column) for column in self.columns.values()]
         return len(np.unique(sum(column @ rng.random(column.shape[1]) for column in flat)))
 
     def group_rows(self) -> tuple[np.typing.NDArray[np.int64], np.typing.NDArray[np.int64]]:
         """The first row of each distinct combination of inputs, and for every row the index of its combination."""
-        table = np.concatenate([column.reshape(self.n, -1) for column in self.columns.values()], axis=1)
+        table = np.concatenate([_as_matrix(column) for column in self.columns.values()], axis=1)
         _, first, which = np.unique(table, axis=0, return_index=True, return_inverse=True)
         return first, which.reshape(-1)
+
+
+def _as_matrix(column: Floats) -> Floats:
+    return column if column.ndim == 2 else column[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +109,8 @@ def inputs_of(
     the column of each label in arrays of costs, if that is not the order of the labels.
     """
     if not declared:
-        if given is not None and not (isinstance(given, RowInputs) or known):
-            raise InputError(
-                "inputs= are given, but the spec declares none: leave them out, or declare `input NAME in [low, high]`"
-            )
+        if given is not None and not isinstance(given, RowInputs):
+            _refuse_undeclared(given, known)
         return None
     if isinstance(given, RowInputs):
         if given.n != n or set(declared) - set(given):
@@ -130,17 +132,17 @@ def one_row(declared: Declared, given: Any, known: Sequence[str] = ()) -> RowInp
         x = declared.get(name)
         if x is not None and x.entries is not None and isinstance(value, Mapping):
             value = _named_entries(x, value)
-        single[name] = (
-            np.asarray(value)[None] if np.ndim(value) < 1 + (x is not None and x.width is not None) else value
-        )
+        many = np.ndim(value) >= 1 + (x is not None and x.width is not None)
+        single[name] = value if many else np.asarray(value if x is None else _readable(x, value))[None]
     return inputs_of(declared, single, 1, known=known)
 
 
 def _named_entries(x: RowInput, value: Mapping[str, Any]) -> list[Any]:
     assert x.entries is not None
+    value = {str(entry): number for entry, number in value.items()}
     for entry in value:
         if entry not in x.entries:
-            raise InputError(f"input {x.name!r} has no entry {entry!r}; {did_you_mean(str(entry), x.entries)}")
+            raise InputError(f"input {x.name!r} has no entry {entry!r}; {did_you_mean(entry, x.entries)}")
     missing = [entry for entry in x.entries if entry not in value]
     if missing:
         raise InputError(f"input {x.name!r} has no number for {missing[0]!r}: give one for each of {len(x.entries)}")
@@ -149,14 +151,7 @@ def _named_entries(x: RowInput, value: Mapping[str, Any]) -> list[Any]:
 
 def _by_name(given: Any, declared: Declared, known: Sequence[str]) -> dict[str, Any]:
     """The columns of the inputs. A mapping may not have unknown columns; a frame or table may."""
-    names = column_names(given)
-    if names is None:
-        raise InputError(f"inputs are a {type(given).__name__}: give a mapping from names to arrays, or a frame")
-    if isinstance(given, Mapping):
-        entries = {column for x in declared.values() for column in x.entry_columns}
-        for name in given:
-            if name not in declared and name not in known and name not in entries:
-                raise InputError(f"the loss has no input {name!r}; {did_you_mean(str(name), list(declared))}")
+    names = _checked_names(given, declared, known)
     found = {}
     for name, x in declared.items():
         columns = columns_of(x, names)
@@ -169,8 +164,37 @@ def _by_name(given: Any, declared: Declared, known: Sequence[str]) -> dict[str, 
     return found
 
 
+def _checked_names(given: Any, declared: Declared, known: Sequence[str]) -> list[str]:
+    """The names of the columns; those of a mapping must be of inputs of the spec, or of their entries."""
+    names = column_names(given)
+    if names is None:
+        raise InputError(f"inputs are a {type(given).__name__}: give a mapping from names to arrays, or a frame")
+    entries = {column for x in declared.values() for column in x.entry_columns}
+    unread = set(known) - set(declared)
+    for name in given if isinstance(given, Mapping) else ():
+        if name not in declared and name not in entries and str(name).partition(".")[0] not in unread:
+            close = did_you_mean(str(name), dict.fromkeys((*declared, *known)))
+            raise InputError(f"the loss has no input {name!r}; {close}")
+    return names
+
+
+def _refuse_undeclared(given: Any, known: Sequence[str]) -> None:
+    """Refuse inputs for a loss that reads none, unless the spec declares them for its other losses."""
+    if not known:
+        raise InputError(
+            "inputs= are given, but the spec declares none: leave them out, or declare `input NAME in [low, high]`"
+        )
+    _checked_names(given, {}, known)
+
+
+def _refuse_lazy(what: str, given: Any) -> None:
+    if type(given).__name__ == "LazyFrame":
+        raise InputError(f"{what} a LazyFrame: pass a DataFrame, which .collect() makes of it")
+
+
 def column_names(given: Any) -> list[str] | None:
     """The names of the columns of a mapping, a frame of pandas or polars, or a table of pyarrow; else None."""
+    _refuse_lazy("inputs are", given)
     if isinstance(given, Mapping):
         return list(given)
     if hasattr(given, "schema") and hasattr(given, "column") and hasattr(given, "num_rows"):
@@ -182,22 +206,41 @@ def column_names(given: Any) -> list[str] | None:
 
 def columns_of(x: RowInput, names: Sequence[str]) -> tuple[str, ...]:
     """The columns among `names` that hold an input: the one of its name, or one per entry; () if there are none."""
-    if x.name in names:
-        return (x.name,)
-    present = set(names)
-    inside = [column for column in x.entry_columns if column in present]
-    if not inside:
-        return ()
+    inside = possible_columns(x, names)
+    if not inside or inside == (x.name,):
+        return inside
+    if x.name in inside:
+        raise InputError(f"input {x.name!r} has columns {x.name!r} and {inside[1]!r}: give either lists or entries")
     if len(inside) < len(x.entry_columns):
-        lacking = next(column for column in x.entry_columns if column not in present)
+        lacking = next(column for column in x.entry_columns if column not in inside)
         raise InputError(
             f"input {x.name!r} has a column {inside[0]!r} but no {lacking!r}: give one for each of {x.width} entries"
         )
     return x.entry_columns
 
 
+def possible_columns(x: RowInput, names: Sequence[str]) -> tuple[str, ...]:
+    """All columns among `names` that may hold an input, or an entry of it."""
+    present = set(names)
+    return tuple(column for column in (x.name, *x.entry_columns) if column in present)
+
+
+def table_columns(
+    x: RowInput, names: Sequence[str], *, ignore: Sequence[str], labels: Collection[str]
+) -> tuple[str, ...]:
+    """`columns_of` for a table that also has columns of labels; refuses to ignore all columns of the input."""
+    possible = possible_columns(x, names)
+    left = [column for column in possible if column not in ignore]
+    if possible and not left:
+        raise InputError(
+            f"column {possible[0]!r} is an input, which the loss reads, and cannot be ignored: leave it out of ignore= "
+            "(--ignore)"
+        )
+    return columns_of(x, [column for column in left if x.name not in left or column not in labels])
+
+
 def _column(x: RowInput, given: Any, n: int, order: Sequence[int] | None) -> Floats:
-    array, by_name = _numbers(x, given)
+    array, by_name, dtype = _numbers(x, given)
     shape = (n,) if x.width is None else (n, x.width)
     if array.shape != shape:
         raise InputError(f"input {x.name!r} has shape {array.shape}, expected {x.shape(n)}: {x}")
@@ -206,11 +249,14 @@ def _column(x: RowInput, given: Any, n: int, order: Sequence[int] | None) -> Flo
     array = np.ascontiguousarray(array)
     wrong = ~((array >= x.low) & (array <= x.high))  # NaN is nowhere
     if wrong.any():
+        array = _at_rounded_ends(x, array, dtype)
+        wrong = ~((array >= x.low) & (array <= x.high))
+    if wrong.any():
         at = tuple(np.argwhere(wrong)[0].tolist())
         entry = "" if x.entries is None else f" of {x.entries[at[1]]!r}"
         value = float(array[at])
         what = (
-            f"is {value:g}, outside [{x.low:g}, {x.high:g}]: correct it, or widen the range in the spec"
+            f"is {_outside(x, value)}: correct it, or widen the range in the spec"
             if np.isfinite(value)
             else f"is not a finite number: {value}; give one in [{x.low:g}, {x.high:g}]"
         )
@@ -219,8 +265,33 @@ def _column(x: RowInput, given: Any, n: int, order: Sequence[int] | None) -> Flo
     return array
 
 
-def _numbers(x: RowInput, given: Any) -> tuple[Floats, bool]:
-    """Convert an array, tensor, column of lists, or lists to float64; also, whether its entries were given by name."""
+def _at_rounded_ends(x: RowInput, array: Floats, dtype: str) -> Floats:
+    """The array with each end of the range in place of that end rounded to the type of the array.
+
+    The end 0.1 is 0.100000001 as float32, which is outside the range. Lists in files are read as Python numbers, so
+    whether they were float32 is not known; no number of another origin has just this value.
+    """
+    for end in (x.low, x.high):
+        with np.errstate(over="ignore"):
+            rounded = [float(np.float32(end))]
+            rounded += [float(np.float16(end))] if dtype == "float16" else []
+        if dtype == "bfloat16":
+            mantissa, exponent = np.frexp(end)
+            rounded.append(float(np.ldexp(np.round(np.ldexp(mantissa, 8)), exponent - 8)))
+        array = np.where(np.isin(array, rounded) & np.isfinite(array), end, array)
+    return array
+
+
+def _outside(x: RowInput, value: float) -> str:
+    """A value and the range, with digits enough to tell it from the ends."""
+    digits = next((d for d in (6, 9, 12) if f"{value:.{d}g}" not in (f"{x.low:.{d}g}", f"{x.high:.{d}g}")), 17)
+    return f"{value:.{digits}g}, outside [{x.low:g}, {x.high:g}]"
+
+
+def _numbers(x: RowInput, given: Any) -> tuple[Floats, bool, str]:
+    """Convert an array, tensor, column of lists, or lists to float64; also, whether its entries were given by name, and
+    the type of its numbers."""
+    _refuse_lazy(f"input {x.name!r} is", given)
     if isinstance(given, EntryColumns):
         given = given.columns
     elif str(getattr(given, "dtype", "")).startswith("Struct"):  # of polars, whose arrays lose the names
@@ -234,7 +305,8 @@ def _numbers(x: RowInput, given: Any) -> tuple[Floats, bool]:
         array = _scalars(x, array)
     if array.dtype.kind not in "fiub":
         raise InputError(f"input {x.name!r} holds {array.dtype}, not numbers")
-    return array.astype(np.float64), by_name
+    dtype = "bfloat16" if "bfloat16" in str(getattr(given, "dtype", "")) else array.dtype.name
+    return array.astype(np.float64), by_name, dtype
 
 
 def _of_entries(x: RowInput, given: Any) -> Any:
@@ -247,37 +319,61 @@ def _of_entries(x: RowInput, given: Any) -> Any:
     lacking = next((entry for entry in x.entries if entry not in columns), None)
     if lacking is not None:
         raise InputError(f"input {x.name!r} has no column for {lacking!r}: give one for each of {x.width}")
-    found = [_plain(columns[entry]) for entry in x.entries]
+    found = [_plain(x, columns[entry]) for entry in x.entries]
     if len({column.shape for column in found}) > 1 or found[0].ndim != 1:
         raise InputError(f"the columns of input {x.name!r} differ in shape: give one number per row in each")
     return np.stack(found, axis=1)
 
 
-def _plain(given: Any) -> Any:
-    """A column as a numpy array; if its rows differ in length, an empty array of objects."""
+def _readable(x: RowInput, given: Any) -> Any:
+    """A column of torch, pandas, polars or pyarrow as a numpy array, another as it is; refuses what numpy misreads."""
+    parts = given if isinstance(given, list | tuple) else ()
+    if isinstance(given, np.ma.MaskedArray) or any(isinstance(part, np.ma.MaskedArray) for part in parts):
+        raise InputError(f"input {x.name!r} is a masked array: drop the masked rows and pass the rest as .data")
+    if hasattr(given, "toarray") or str(getattr(given, "layout", "torch.strided")) != "torch.strided":
+        way_out = "toarray" if hasattr(given, "toarray") else "to_dense"
+        raise InputError(f"input {x.name!r} is a sparse {type(given).__name__}: pass its .{way_out}()")
     if hasattr(given, "detach"):
-        given = given.detach().cpu().numpy()
-    elif hasattr(given, "to_pylist"):  # of pyarrow
-        given = given.to_numpy(zero_copy_only=False)
-    elif hasattr(given, "to_numpy"):
-        given = given.to_numpy()
+        given = given.detach().cpu()
+        return (given.float() if "bfloat16" in str(given.dtype) else given).numpy()  # numpy has no bfloat16
+    if hasattr(given, "to_pylist"):  # of pyarrow
+        return given.to_numpy(zero_copy_only=False)
+    return given.to_numpy() if hasattr(given, "to_numpy") else given
+
+
+def _plain(x: RowInput, given: Any) -> Any:
+    """A column as a numpy array; if its rows differ in length, an empty array of objects."""
+    readable = _readable(x, given)
     try:
-        return np.asarray(given)
+        array = np.asarray(readable)
     except ValueError:
         return np.empty(0, dtype=object)
+    if array.ndim == 0 and array.dtype.kind not in "fiub":
+        raise InputError(f"input {x.name!r} is a {type(given).__name__}: give an array or a list, of shape {x.shape()}")
+    return array
 
 
 def _array(x: RowInput, given: Any) -> tuple[Any, bool]:
-    array = _plain(given)
+    array = _plain(x, given)
     if array.ndim == 1 and x.width is not None and array.dtype.kind in "OUS":
         rows = [
             _row(x, i, entry) for i, entry in enumerate(given.to_pylist() if hasattr(given, "to_pylist") else given)
         ]
+        _refuse_missing(x, rows)
         by_name = {isinstance(entry, Mapping) for entry in rows}
         if len(by_name) > 1:
             raise InputError(f"input {x.name!r} has lists in some rows and names in others: give one of the two")
         return _stacked(x, rows), by_name == {True}
+    if array.shape == (0,) and x.width is not None:  # no rows: nothing says what they would hold
+        array = array.reshape(0, x.width)
     return array, False
+
+
+def _refuse_missing(x: RowInput, rows: Sequence[Any]) -> None:
+    for i, entry in enumerate(rows):
+        nan = isinstance(entry, float) and np.isnan(entry)
+        if nan or entry is None or type(entry).__name__ == "NAType":  # NA of pandas
+            raise RowFault(i, "", f": input {x.name!r} is missing: give {x.width} numbers")
 
 
 def _row(x: RowInput, i: int, entry: Any) -> Any:
@@ -306,9 +402,8 @@ def _stacked(x: RowInput, rows: Sequence[Any]) -> Any:
                 entry = _named_entries(x, entry)
             except InputError as error:
                 raise RowFault(i, "", f": {error}") from None
-        if entry is None or np.ndim(entry) != 1 or len(entry) != x.width:
-            has = "nothing" if entry is None else f"{np.size(entry)}"
-            raise RowFault(i, "", f": input {x.name!r} has {has}, expected {x.width} numbers")
+        if np.ndim(entry) != 1 or len(entry) != x.width:
+            raise RowFault(i, "", f": input {x.name!r} has {np.size(entry)}, expected {x.width} numbers")
         out[i] = list(entry)
     return out
 

@@ -18,11 +18,14 @@ _MAX_EXPANSION = 100
 
 
 def array_blocks(file: Path, key: str | None, most: int | None = None, span: Span = WHOLE) -> Iterator[Block]:
-    """The blocks of an array, of `most` rows each; of a large .npy, only the current block takes memory."""
+    """The blocks of an array, of `most` rows each (one if it has none); of a large .npy, only the current block takes
+    memory."""
     array = read_array(file, key)
     if array.ndim == 0:
         yield Block(array, [])
         return
+    if not len(array):
+        yield Block(array, [])
     mapped = isinstance(array.base, np.memmap)
     for first, stop in span.cuts(0, len(array), most or max(1, len(array))):
         yield Block(array[first:stop], [])

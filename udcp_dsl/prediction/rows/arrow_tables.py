@@ -31,7 +31,8 @@ _DAMAGED = (LookupError, OverflowError)  # what pyarrow also raises for a file w
 def arrow_blocks(
     file: Path, choose: Choose, most: int | None = None, like: Any = None, span: Span = WHOLE
 ) -> Iterator[Block]:
-    """The blocks of a file, of at most `most` rows each; `like` is a schema that the chosen columns must match.
+    """The blocks of a file, of at most `most` rows each (one block if it has no rows); `like` is a schema that the
+    chosen columns must match.
 
     `span` says where to begin in a parquet file, and where its pieces end: no block has rows of two.
     """
@@ -111,7 +112,7 @@ def _parquet_blocks(pa: Any, file: Path, choose: Choose, most: int | None, like:
     with pa.parquet.ParquetFile(file, metadata=metadata, **options) as parquet:
         rows = most or max(1, metadata.num_rows)
         batches = parquet.iter_batches(batch_size=rows, row_groups=groups, columns=names)
-        for batch in _in_blocks(pa, batches, at, span, rows):
+        for batch in _or_no_rows(pa, _in_blocks(pa, batches, at, span, rows), schema, choice.columns):
             yield _block(pa, batch, _reindexed(choice, known, batch.schema.names))
 
 
@@ -172,9 +173,20 @@ def _batch_blocks(
     chosen: Iterator[Any] = (batch.select(kept) for batch in batches)
     if gather and most is not None:
         chosen = _in_blocks(pa, chosen, 0, WHOLE, most)
-    for batch in chosen:
-        for start in range(0, len(batch), most or max(1, len(batch))):
-            yield _block(pa, batch.slice(start, most), choice)
+    slices = (
+        batch.slice(start, most) for batch in chosen for start in range(0, len(batch), most or max(1, len(batch)))
+    )
+    for part in _or_no_rows(pa, slices, schema, kept):
+        yield _block(pa, part, choice)
+
+
+def _or_no_rows(pa: Any, batches: Iterator[Any], schema: Any, columns: Sequence[int]) -> Iterator[Any]:
+    """The batches or, if there are none, one without rows, which has these columns of the schema."""
+    first = next(batches, None)
+    if first is None:
+        first = pa.RecordBatch.from_pylist([], schema=pa.schema([schema.field(position) for position in columns]))
+    yield first
+    yield from batches
 
 
 def _open_ipc(pa: Any, opened: Any) -> Any:

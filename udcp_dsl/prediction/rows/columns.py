@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
 from udcp_dsl.expression.rows.declared import RowInput
-from udcp_dsl.expression.rows.given import EntryColumns, RowInputs, columns_of, inputs_of
+from udcp_dsl.expression.rows.given import EntryColumns, RowInputs, inputs_of, possible_columns, table_columns
 from udcp_dsl.prediction.rows.column_roles import INPUT, Columns
 from udcp_dsl.prediction.rows.probability_matrix import check_class_names, match_columns
 
@@ -133,7 +133,7 @@ class ColumnSpec:
     def probabilities_only(self) -> ColumnSpec:
         """The same with the probabilities only."""
         columns = self.columns
-        unread = (*columns.ignore, *replace(columns, inputs=()).per_row.values(), *columns.carry)
+        unread = (*columns.ignore, *replace(columns, inputs=()).per_row.values(), *self._only_carried)
         alone = Columns(column=columns.column, ignore=unread, only_labels=columns.only_labels, inputs=columns.inputs)
         return replace(self, columns=alone, read_attributes=False)
 
@@ -141,14 +141,20 @@ class ColumnSpec:
     def attributes_only(self) -> ColumnSpec:
         """The same without the probabilities and the columns to copy."""
         columns = self.columns
-        unread = (*columns.ignore, *columns.carry)
+        unread = (*columns.ignore, *self._only_carried)
         return replace(self, columns=replace(columns, ignore=unread, carry=()), read_probabilities=False)
+
+    @property
+    def _only_carried(self) -> tuple[str, ...]:
+        """The columns to copy that are not inputs."""
+        read = {column for name in self.columns.inputs for column in (name, *self.inputs[name].entry_columns)}
+        return tuple(column for column in self.columns.carry if column not in read)
 
     def choose(self, names: Sequence[str], lists: Sequence[int] = ()) -> ColumnSelection:
         """Select columns of a table with these names; `lists` are the positions of the columns that hold lists."""
         at = self._list_column(list(names), lists)
         carry = self.columns.carry
-        others = (column for x in self.unread.values() for column in columns_of(x, names) if column not in self.labels)
+        others = (c for x in self.unread.values() for c in possible_columns(x, names) if c not in self.labels)
         ignore = tuple(dict.fromkeys((*self.columns.ignore, *(name for name in others if name not in carry))))
         per_row = [self._columns_of(role, column, names) for role, column in self.columns.per_row.items()]
         attributes = [name for own in per_row for name in own]
@@ -173,7 +179,7 @@ class ColumnSpec:
         x = self.inputs.get(role.removeprefix(INPUT)) if role.startswith(INPUT) else None
         if x is None:
             return (column,)
-        found = columns_of(x, names)
+        found = table_columns(x, names, ignore=self.columns.ignore, labels=self.labels)
         if not found:
             lists = f", of lists, or {x.entry_columns[0]!r} and so on" if x.entry_columns else ""
             raise InputError(f"there is no column {x.name!r}{lists}, which the loss reads for each row: {x}")

@@ -30,7 +30,7 @@ def truth(y: Any, labels: Sequence[str], n: int | None = None) -> Positions:
     array([2, 0])
     """
     entries = entries_of(y, "true labels", n)
-    if not entries:
+    if not entries and n != 0:
         raise InputError("true labels: empty")
     index = {label: position for position, label in enumerate(labels)}
     numeric = sum(WHOLE_NUMBER.fullmatch(label) is not None for label in labels)

@@ -88,12 +88,15 @@ class Source:
         """The same rows, with large files split into parts of `length` rows."""
         return replace(self, parts=tuple(piece for part in self.parts for piece in part.pieces(length)))
 
-    def batches(self, most: int | None = None) -> Iterator[Batch]:
+    def batches(self, most: int | None = None, *, empty: bool = False) -> Iterator[Batch]:
         """The rows in order, at most `most` at a time (without it, as many as fit into `BATCH`)."""
-        return (batch for _, batch in self.by_part(most) if batch is not None)
+        return (batch for _, batch in self.by_part(most, empty=empty) if batch is not None)
 
-    def by_part(self, most: int | None = None) -> Iterator[tuple[int, Batch | None]]:
-        """The batches, each with the position of its part; None marks the end of a part."""
+    def by_part(self, most: int | None = None, *, empty: bool = False) -> Iterator[tuple[int, Batch | None]]:
+        """The batches, each with the position of its part; None marks the end of a part.
+
+        With `empty=True`, a part without rows has one batch without rows; otherwise it is refused.
+        """
         most = most or self.batch_rows
         model = self.model or self.parts[0]
         like = model.schema() if self.parts != (model,) else None
@@ -106,16 +109,19 @@ class Source:
                 try:
                     if not part.continues(before):  # else the file is already open, at the first row of this piece
                         blocks = part.blocks(self.wanted, most, like)
+                    read = False
                     for block in blocks:
-                        rows = self._checked(block, part, at, truth_check)
+                        if block.values.shape[:1] == (0,) and not empty:
+                            continue
+                        rows = self._checked(block, part, at, truth_check, empty=empty)
                         ids = self._numbered_ids[at : at + len(rows)] if self._numbered_ids is not None else block.ids
                         yield which, Batch(rows, which, start, at, block.carried, ids)
-                        start, at = start + len(rows), at + len(rows)
+                        start, at, read = start + len(rows), at + len(rows), True
                         if start == part.stop:
                             break
                 except RowFault as fault:
                     raise fault.moved(start) from fault
-                if start == part.start:
+                if not read:
                     raise InputError("has no rows")
                 if start < (part.stop or start):
                     raise InputError(f"ends after {start} rows, but had {part.stop} before: was it changed meanwhile?")
@@ -143,7 +149,7 @@ class Source:
             if len(column) != n:
                 raise InputError(f"{role}: {len(column)} entries for {n} rows")
 
-    def _checked(self, block: Block, part: Part, at: int, truth_check: _TruthKindCheck) -> Rows:
+    def _checked(self, block: Block, part: Part, at: int, truth_check: _TruthKindCheck, *, empty: bool = False) -> Rows:
         of_text = part.ending == ".csv"  # EntryColumns are converted when they are checked
         texts = [csv_column(x) if of_text and isinstance(x, list) else x for x in block.texts]
         found = self.wanted.roles(texts)
@@ -153,7 +159,7 @@ class Source:
                 self._check_beside(self._counted() or at + len(block.values))
         if "true labels" in found:
             found["true labels"] = truth_check.checked(listed(found["true labels"], "true labels"))
-        return block_rows(block, self.wanted, found, logits=self.logits, normalize=self.normalize)
+        return block_rows(block, self.wanted, found, logits=self.logits, normalize=self.normalize, empty=empty)
 
     def whole(self) -> Rows:
         """All rows, in memory."""
@@ -220,13 +226,17 @@ class Source:
         """The row with this number, counted from 0; other rows are not checked."""
         at = 0
         for part in self.parts:
+            first = at - part.start
             with naming_file_in_errors(part.path):
                 for block in part.blocks(self.wanted, None):
                     if row < at + len(block.values):
                         place = slice(row - at, row - at + 1)
                         texts = [cells[place] for cells in block.texts]
                         single = replace(block, values=block.values[place], texts=texts)
-                        return self._checked(single, part, row, _TruthKindCheck(self.labels))
+                        try:
+                            return self._checked(single, part, row, _TruthKindCheck(self.labels))
+                        except RowFault as fault:
+                            raise fault.moved(row - first) from fault
                     at += len(block.values)
         with naming_file_in_errors(self.parts[-1].path):
             raise InputError(f"there is no row {row}: rows are counted from 0, and there are {at}")

@@ -140,14 +140,15 @@ def _plain_blocks(
     skip: int,
     header: list[str] | None = None,
 ) -> Iterator[Block]:
-    """The blocks after the first `skip` rows; the header is still among the rows, unless it is given."""
+    """The blocks after the first `skip` rows (one if the table has none); the header is still among the rows, unless it
+    is given."""
     header = _header(rows) if header is None else header
-    values, many = array("d"), 0
+    values, many, seen = array("d"), 0, False
     cells: list[list[str]] = [[] for _ in choice.texts]
     blank = 0
 
     def block() -> Block:
-        numbers = np.array(values).reshape(many, -1) if choice.numbers else np.empty((many, 0))
+        numbers = np.array(values).reshape(many, len(choice.numbers))
         return Block(numbers, choice.by_role([list(column) for column in cells]), named=True)
 
     for line, row in rows:
@@ -156,6 +157,7 @@ def _plain_blocks(
             continue
         if len(row) != len(header):
             raise InputError(f"line {line}: {len(row)} fields, but the header has {len(header)}")
+        seen = True
         if skip:
             skip -= 1
             continue
@@ -177,7 +179,7 @@ def _plain_blocks(
             values, many = array("d"), 0
             for column in cells:
                 column.clear()
-    if many:
+    if many or not seen:
         yield block()
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
-from udcp_dsl.expression.rows.given import RowInputs, columns_of
+from udcp_dsl.expression.rows.given import RowInputs, possible_columns, table_columns
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.containers import (
     BlockedMatrix,
@@ -189,7 +189,7 @@ def rows_of(
     if y is not None and y is not rows.y:  # rows.y has positions, which could be read as names
         entries = listed(y, "true labels")
         rows = replace(rows, y=truth(entries, labels, n))
-        if order not in (None, list(range(len(labels)))) and isinstance(entries[0], int):
+        if order not in (None, list(range(len(labels)))) and entries and isinstance(entries[0], int):
             _warn_of_another_order(labels)
     if groups is not None:
         rows = replace(rows, groups=groups_of(groups, n))
@@ -199,8 +199,9 @@ def rows_of(
         rows = replace(rows, weights=weights_of(weights, n))
     if losses:
         if inputs is None:  # a frame of probabilities may have inputs, too
-            inputs = given if is_frame(given) and input_columns(given, losses, ignore) else rows.inputs
-        read = [x for one in losses if (x := one.inputs_of(inputs, n, order=order)) is not None]
+            inputs = _inputs_in_frame(given, losses, ignore) if is_frame(given) else rows.inputs
+        known = [name for one in losses for name in one.known_inputs]
+        read = [x for one in losses if (x := one.inputs_of(inputs, n, order=order, others=known)) is not None]
         rows = replace(rows, inputs=RowInputs({k: x for some in read for k, x in some.items()}, n) if read else None)
     return rows
 
@@ -210,8 +211,17 @@ def input_columns(frame: Any, losses: Sequence[Loss], ignore: Sequence[str] = ()
     if not losses or not is_frame(frame):
         return ()
     declared = {name: x for loss in losses for name, x in loss.declared_inputs.items()}
-    names = [name for name in map(str, frame.columns) if name not in ignore]
-    return tuple(column for x in declared.values() for column in columns_of(x, names))
+    labels = set(losses[0].labels)
+    names = [name for name in map(str, frame.columns) if name not in ignore and name not in labels]
+    return tuple(column for x in declared.values() for column in possible_columns(x, names))
+
+
+def _inputs_in_frame(frame: Any, losses: Sequence[Loss], ignore: Sequence[str]) -> Any:
+    """The columns of a frame that hold inputs which these losses read, as a frame; None if there are none."""
+    names, labels = list(map(str, frame.columns)), set(losses[0].labels)
+    inputs = {name: x for loss in losses for name, x in loss.inputs.items()}
+    found = [column for x in inputs.values() for column in table_columns(x, names, ignore=ignore, labels=labels)]
+    return frame[found] if found else None
 
 
 def indexed_inputs(inputs: Any) -> dict[str, Any]:

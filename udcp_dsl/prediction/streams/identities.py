@@ -36,7 +36,7 @@ def refuse_shared_ids(source: Source) -> None:
 
 def _meet(some: npt.NDArray[np.int64], others: npt.NDArray[np.int64]) -> bool:
     """Whether two sorted arrays share an entry."""
-    if not len(others):  # an empty part, which is refused when it is read
+    if not len(others):  # of a part without rows
         return False
     place = np.searchsorted(others, some)
     return bool((others[np.minimum(place, len(others) - 1)] == some).any())

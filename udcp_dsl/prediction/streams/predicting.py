@@ -50,7 +50,7 @@ class Tally:
 
     def coverage_summary(self, predictor: SetPredictor, level: Fraction) -> LeastCovered | Risk | None:
         """The parts covered least, or the mean harm if alpha bounds it; None if no truth is known."""
-        if not self.coverage:
+        if not self.coverage or not self.n:
             return None
         truth, covered, highest = (np.concatenate(column) for column in list(zip(*self.coverage, strict=True))[:3])
         harm, harms = predictor.promise.harm(predictor.loss), [x.harms for x in self.coverage if x.harms is not None]
@@ -76,7 +76,8 @@ def predict_file(
     overlap: bool = True,
     plain_ids: bool = False,
 ) -> Tally:
-    """Write the sets of all rows of a source to one file, in order; it appears only when it is complete.
+    """Write the sets of all rows of a source (zero rows are allowed) to one file, in order; it appears only when it is
+    complete.
 
     `overlap=False` reads, scores and writes in turn, in this thread only. `plain_ids=True` writes ids as text, as `id`.
     """
@@ -89,7 +90,7 @@ def predict_file(
     workers = _workers(predictor) if overlap else 1
     with (
         open_sets(path) as write,
-        closing(in_order(_with_progress(source.batches(), tell), block_of, workers)) as found,
+        closing(in_order(_with_progress(source.batches(empty=True), tell), block_of, workers)) as found,
     ):
         writer = _FileWriter(write)
         for block in found:
@@ -101,7 +102,7 @@ def predict_parts(predictor: SetPredictor, parts: ResultFolder, level: Fraction,
     """Write the remaining parts, one after the other; the rows reported to `tell` are counted over these parts.
 
     With several threads, a part is read while the one before it is still scored. If a part is invalid, those before it
-    are finished.
+    are finished. A part without rows gets a file without sets.
     """
     predict = _BatchPredictor(predictor, level, parts.plain_ids)
     left, source = parts.remaining, parts.source
@@ -112,7 +113,7 @@ def predict_parts(predictor: SetPredictor, parts: ResultFolder, level: Fraction,
         return left[which], None if batch is None else predict(rows, batch, batch.start)
 
     def batches() -> Iterator[tuple[int, Batch | None]]:
-        for which, batch in rows.by_part():
+        for which, batch in rows.by_part(empty=True):
             if batch is not None and tell is not None:
                 tell(batch.at)
             yield which, batch
@@ -142,7 +143,7 @@ def write_p_values(predictor: SetPredictor, source: Source, path: PathLike, tell
         ids = batch.rows.ids
         return p, range(batch.at, batch.at + len(p)) if ids is None else ids.tolist()
 
-    batches = _with_progress(source.batches(step), tell)
+    batches = _with_progress(source.batches(step, empty=True), tell)
     with (
         open_p_values(path, predictor.loss.labels, named) as write,
         closing(in_order(batches, found, _workers(predictor))) as blocks,

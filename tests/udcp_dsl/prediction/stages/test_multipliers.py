@@ -16,6 +16,7 @@ import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.expression.facts import Interval
 from udcp_dsl.prediction.calibrate import CalibrationWarning, coverage_law
 from udcp_dsl.prediction.limits.bounds import clopper_pearson_above
 from udcp_dsl.prediction.oracle import AnchoredOracle
@@ -352,6 +353,28 @@ def test_a_limit_may_read_inputs_that_the_loss_does_not() -> None:
     assert far[:, [1, 4, 6]].sum() < near[:, [1, 4, 6]].sum()
     measured = udcp.evaluate(predictor, P, y, inputs=inputs)
     assert measured.limits[0].inside == int((np.isin(y, [1, 4, 6]) & (inputs["km"] > 0)).sum())
+
+
+FAR = "limit far: km * any(C) <= 1.6  loss l = size + 0.1 * km * any(C)"
+
+
+def test_the_loss_of_one_row_has_the_limits_of_that_row(tmp_path: Path) -> None:
+    """As if the number were written into the spec, in scores, sets and reports; with bounds for that row."""
+    of_row = udcp.loads(HEAD + f"input km in [0, 9]  {FAR}").at({"km": 4})
+    constant = udcp.loads(HEAD + f"param km = 4  {FAR}")
+    P, y = drawn(900, 0)
+    assert of_row.limits[0].facts.interval == constant.limits[0].facts.interval == Interval(0.0, 4.0)
+    made = [udcp.SetPredictor(loss, alpha=0.1, repair=None).calibrate(P, y) for loss in (of_row, constant)]
+    assert effects(made[0]) == effects(made[1])
+    assert effects(made[0]).limits[0].multiplier > 0
+    np.testing.assert_array_equal(made[0].predict_set(P).mask, made[1].predict_set(P).mask)
+    measured = [udcp.evaluate(predictor, P, y).limits for predictor in made]
+    assert measured[0] == measured[1]
+    made[0].save(tmp_path / "saved.json")
+    again = udcp.SetPredictor.load(tmp_path / "saved.json")
+    np.testing.assert_array_equal(again.predict_set(P).mask, made[0].predict_set(P).mask)
+    reported = udcp.evaluate(udcp.SetPredictor(of_row, "lac", alpha=0.1).calibrate(P, y), P, y)
+    assert reported.limits[0].inside == int(np.isin(y, [1, 4, 6]).sum())
 
 
 def test_what_cannot_be_reached_is_refused_with_the_least_that_can() -> None:
