@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -29,6 +29,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import udcp_dsl as udcp
 from udcp_dsl.prediction.calibrate.cross import equal_folds
 from udcp_dsl.sklearn import UtilitySetClassifier
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 NAMES = np.array(["asp", "boa", "cat", "dog"])
 # Not in the order of the alphabet, which is that of the estimator's classes.
@@ -102,18 +105,18 @@ def test_integers_are_positions_unless_labels_are_numbers(data: Any, spec: str, 
     assert sum(map(bool, sets)) > 25
 
 
-def test_coverage() -> None:
+def test_coverage(sizes: Sizes) -> None:
     """Over random splits the mean coverage is 1 - alpha within four standard errors."""
     X, y = make_classification(600, 5, n_informative=5, n_redundant=0, n_classes=3, class_sep=0.6, random_state=1)
-    covered, splits = [], 80
-    for seed in range(splits):
+    covered = []
+    for seed in range(sizes.repeats):
         order = np.random.default_rng(seed).permutation(600)
         seen, new = order[:400], order[400:]
         model = UtilitySetClassifier(GaussianNB(), alpha=0.2, calibration_size=99, random_state=seed)
         sets = model.fit(X[seen], y[seen]).predict_set(X[new])
         covered.append(sets.mask[np.arange(200), y[new]].mean())
     # Ties are none, so that coverage is 80/100 exactly in expectation.
-    assert abs(np.mean(covered) - 0.8) < 4 * np.std(covered) / np.sqrt(splits)
+    assert abs(np.mean(covered) - 0.8) < 4 * np.std(covered) / np.sqrt(len(covered))
 
 
 def test_a_class_without_training_rows_has_probability_0() -> None:

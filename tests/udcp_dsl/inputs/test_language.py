@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -14,6 +14,9 @@ from udcp_dsl.expression.facts import FACT_NAMES
 from udcp_dsl.expression.prove import prove
 from udcp_dsl.language.parse import parse
 from udcp_dsl.language.unparse import declaration_text
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 DECLARED = """labels { a, b, c, d, e }
 categories team { x: { a, b }, y: { c, d }, z: { d, e } }
@@ -91,12 +94,12 @@ def test_many_rows_one_row_and_terms_mean_what_the_interpreter_says(text: str) -
 
 
 @pytest.mark.parametrize("text", LOSSES)
-def test_what_is_proved_holds_for_every_row_and_the_interval_covers_it(text: str) -> None:
+def test_what_is_proved_holds_for_every_row_and_the_interval_covers_it(text: str, sizes: Sizes) -> None:
     loss = loss_of(text)
     lows = {n: np.full(() if x.width is None else x.width, x.low) for n, x in loss.inputs.items()}
     highs = {n: np.full(() if x.width is None else x.width, x.high) for n, x in loss.inputs.items()}
-    inputs = draw(loss, 40, 1)
-    for row in [lows, highs, *(row_of(inputs, i) for i in range(40))]:
+    inputs = draw(loss, sizes.examples, 1)
+    for row in [lows, highs, *(row_of(inputs, i) for i in range(sizes.examples))]:
         one = loss.at(row)
         refuted = prove(one.expression, one.labels)[id(one.expression.root)]
         for name in FACT_NAMES:
