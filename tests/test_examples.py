@@ -54,7 +54,6 @@ REPEATS = {"repeats", "draws", "runs", "trials"}  # of an argument
 DRAWN = re.compile(r"\b(rng|random|default_rng|draw|drawn|seed|trial)\b")
 # Long loops whose length is part of the case, so that no profile changes it.
 INHERENT = {
-    "udcp_dsl/cli/test_gap.py: test_what_is_not_proved_is_counted_and_left_out": "categories of one spec",
     "udcp_dsl/cli/test_solving.py: test_ctrl_c_ends_all_processes_and_keeps_what_was_solved": "waits for a process",
     "udcp_dsl/prediction/calibrate/test_calibration.py: test_rank_and_points_needed_against_counting": "every case",
     "udcp_dsl/prediction/rows/test_damaged_tables.py: test_a_flipped_bit_is_an_input_error_that_names_the_file": "every"
@@ -65,7 +64,6 @@ INHERENT = {
     " leaves the class out",
     "udcp_solvers/programs/test_resume.py: test_a_run_that_was_stopped_goes_on_with_the_same_bytes": "waits for a"
     " process",
-    "udcp_solvers/test_ilp.py: hard": "categories of one spec",
     "udcp_solvers/test_optimum.py: least_cost": "steps of a bisection, to the last bit",
 }
 

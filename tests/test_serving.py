@@ -17,12 +17,13 @@ pytest.importorskip("httpx")
 from starlette.testclient import TestClient
 
 import udcp_dsl as udcp
+from tests.specs import size_of
 
 FILE = Path(__file__).parents[1] / "docs" / "serving.py"
 
 
 def test_a_saved_predictor_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
+    loss = size_of("cat dog wolf")
     predictor = udcp.SetPredictor(loss, "lac", alpha=0.5).calibrate(np.eye(3), ["cat", "dog", "wolf"])
     predictor.save(tmp_path / "pets.json")
     monkeypatch.setenv("PREDICTOR", str(tmp_path / "pets.json"))

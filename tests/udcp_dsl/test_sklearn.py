@@ -27,6 +27,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import udcp_dsl as udcp
+from tests.specs import size_of
 from udcp_dsl.prediction.calibrate.cross import equal_folds
 from udcp_dsl.sklearn import UtilitySetClassifier
 
@@ -152,7 +153,7 @@ def test_copies(data: Any, tmp_path: Any) -> None:
 
 def test_grid_search_over_losses(data: Any) -> None:
     X, y = data
-    losses = [udcp.loads(SPEC), udcp.loads("labels {dog, asp, cat, boa} loss l = size")]
+    losses = [udcp.loads(SPEC), size_of("dog asp cat boa")]
     pipeline = make_pipeline(StandardScaler(), UtilitySetClassifier(LogisticRegression()))
     name = "utilitysetclassifier"
     search = GridSearchCV(pipeline, {f"{name}__loss": losses, f"{name}__estimator__C": [0.1, 1.0]}, cv=2)
@@ -260,7 +261,7 @@ def test_weights_of_shifted_rows(data: Any) -> None:
         ({"estimator": LinearSVC()}, udcp.InputError, "CalibratedClassifierCV"),
         ({"loss": 3}, TypeError, "function of the classes"),
         ({"loss": lambda classes: classes}, TypeError, "not a Loss"),
-        ({"loss": udcp.loads("labels {dog, asp, cat} loss l = size")}, udcp.InputError, "'boa'"),
+        ({"loss": size_of("dog asp cat")}, udcp.InputError, "'boa'"),
         ({"oracle": "pric"}, udcp.OracleError, "price"),
         ({"oracle": 3}, TypeError, "name"),
         ({"alpha": 1.5}, udcp.InputError, "alpha"),
@@ -399,14 +400,14 @@ def test_sets_hold_the_classes_as_predict_gives_them(data: Any, named: Any, cv: 
 
 def test_labels_of_a_spec_that_are_no_classes_are_of_the_type_of_the_classes(data: Any, tmp_path: Any) -> None:
     X, y = data
-    model = UtilitySetClassifier(GaussianNB(), udcp.loads("labels 0..5  loss l = size"), alpha=0.001, random_state=0)
+    model = UtilitySetClassifier(GaussianNB(), size_of("0..5"), alpha=0.001, random_state=0)
     with pytest.warns(UserWarning, match="too few"):
         model.fit(X[:400], y[:400])  # too few rows: full sets
     assert model.predict_set(X[:1])[0] == (0, 1, 2, 3, 4, 5)
     model.predictor_.save(tmp_path / "p.json")
     P = 6 * [1 / 6]
     assert udcp.SetPredictor.load(tmp_path / "p.json").predict_set([P])[0] == (0, 1, 2, 3, 4, 5)
-    words = UtilitySetClassifier(GaussianNB(), udcp.loads("labels {a, b, c, d, e}  loss l = size"), alpha=0.1)
+    words = UtilitySetClassifier(GaussianNB(), size_of("a b c d e"), alpha=0.1)
     assert set().union(*words.fit(X, y).predict_set(X)) <= {0, 1, 2, 3, 4}  # positions, as `predict` has them
 
 

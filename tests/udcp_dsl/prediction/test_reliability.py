@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import binom
 
 import udcp_dsl as udcp
+from tests.specs import size_of
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.probability_repair import Repair, fit_repair
 from udcp_dsl.prediction.probability_repair import fit as fitting
@@ -21,7 +22,7 @@ from udcp_dsl.prediction.probability_repair.reliability import Bin, Reliability,
 if TYPE_CHECKING:
     from tests.conftest import Sizes
 
-LOSS = udcp.loads("labels 0..5  loss l = size")
+LOSS = size_of("0..5")
 BEFORE = ReliabilityCurve((Bin(0.4, 0.7, 100.0), Bin(0.5, 0.9, 100.0)))
 AFTER = ReliabilityCurve((Bin(0.7, 0.71, 100.0), Bin(0.9, 0.88, 100.0)))
 

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from click.testing import CliRunner
 
 import udcp_dsl as udcp
+from tests.specs import size_of
 from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.rows.source import Source, open_rows
@@ -39,8 +40,7 @@ Y = np.argmax(np.log(P) + rng.gumbel(size=P.shape), axis=1)
 
 
 def made(seed: int = 0) -> udcp.SetPredictor:
-    loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
-    return udcp.SetPredictor(loss, "lac", alpha=0.3, seed=seed, randomize=seed > 0).calibrate(P, Y)
+    return udcp.SetPredictor(size_of("cat dog wolf"), "lac", alpha=0.3, seed=seed, randomize=seed > 0).calibrate(P, Y)
 
 
 def write(folder: Path, number: int, values: np.ndarray) -> None:

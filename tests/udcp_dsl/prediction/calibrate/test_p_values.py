@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import kstest
 
 import udcp_dsl as udcp
+from tests.specs import ANCHORED
 
 if TYPE_CHECKING:
     from tests.conftest import Sizes
@@ -85,11 +86,10 @@ def test_of_the_true_label_they_are_uniform(sizes: Sizes) -> None:
 
 
 def test_with_anchors_they_are_of_the_smallest_alpha() -> None:
-    loss = udcp.loads("labels { a, b, c }  category two { a, b }  loss l = size + 3 * all(two)")
     rng = np.random.default_rng(4)
     P = rng.dirichlet(np.ones(3), 300)
     y = (P.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1)
-    predictor = udcp.SetPredictor(loss, "price", alpha=[0.3, 0.1]).calibrate(P[:200], y[:200])
+    predictor = udcp.SetPredictor(ANCHORED, "price", alpha=[0.3, 0.1]).calibrate(P[:200], y[:200])
     assert predictor.anchors is not None
     assert np.array_equal(predictor.p_values(P[200:]) > 0.1, predictor.predict_set(P[200:], alpha=0.1).mask)
 

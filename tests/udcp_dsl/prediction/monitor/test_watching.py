@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import binom
 
 import udcp_dsl as udcp
+from tests.specs import ANCHORED
 from udcp_dsl.prediction.calibrate.calibration_scores import RankTable
 from udcp_dsl.prediction.monitor.ranks import Ranks
 from udcp_dsl.prediction.monitor.stream import Stream, WatchedRows
@@ -194,9 +195,8 @@ def test_one_row_and_none() -> None:
 
 
 def test_anchored_scores_are_watched_at_their_alpha() -> None:
-    loss = udcp.loads("labels { a, b, c }  category two { a, b }  loss l = size + 3 * all(two)")
     P, y = rows(300, 4)
-    made = udcp.SetPredictor(loss, "price", alpha=[0.1, 0.3]).calibrate(P, y)
+    made = udcp.SetPredictor(ANCHORED, "price", alpha=[0.1, 0.3]).calibrate(P, y)
     assert made.anchors is not None
     assert made.calibration_scores is not None
     assert made.calibration_scores.alphas == made.alphas
