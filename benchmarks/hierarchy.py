@@ -105,12 +105,13 @@ def measure(name: str, k: int, n: int) -> list[dict[str, Any]]:
 
 
 def table(run: dict[str, Any]) -> str:
-    head = "| loss | probabilities | to build, s | `score_of`, ms a row | `sets`, ms a row |\n|---|---|---|---|---|"
+    head = "| loss | probabilities | build time (s) | `score_of`, ms per row | `sets`, ms per row |"
+    ruler = "|---|---|---|---|---|"
     rows = [
         f"| {x['case']} | {x['kind']} | {x['construct']:.2f} | {x['score_of']:.2f} | {x['sets']:.2f} |"
         for x in run["results"]
     ]
-    return "\n".join([head, *rows])
+    return "\n".join([head, ruler, *rows])
 
 
 def main() -> int:

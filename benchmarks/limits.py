@@ -118,7 +118,7 @@ def faults(results: list[dict[str, Any]]) -> list[str]:
 def table(results: list[dict[str, Any]]) -> str:
     heads = (
         *("classifier, loss", "limit", "mean without", "mean with", "spread", "multiplier"),
-        *("cost without", "cost with", "coverage", "truths inside", "seconds"),
+        *("cost without", "cost with", "coverage", "true labels inside", "seconds"),
     )
     lines = [list(heads), ["---"] * len(heads)]
     for row in results:

@@ -1,4 +1,4 @@
-"""What each oracle costs under each promise, on the real classifiers of the repository, and who is covered.
+"""What each oracle costs under each guarantee, on the real classifiers of the repository, and which rows are covered.
 
     python benchmarks/promises.py [--rows 12000] [--splits 5]
 
@@ -163,7 +163,7 @@ def cases(data: dict[str, Any]) -> list[dict[str, Any]]:
 def table(data: dict[str, Any]) -> str:
     names = " | ".join(f"`{name}`" for name in ORACLES)
     lines = [
-        f"| classifier, loss | promise | {names} | covered by `price`, by quarter |",
+        f"| classifier, loss | guarantee | {names} | covered by `price`, by quarter |",
         "|---" * (len(ORACLES) + 3) + "|",
     ]
     for case in cases(data):

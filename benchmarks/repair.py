@@ -146,10 +146,10 @@ def verdicts(rows: list[dict[str, Any]]) -> tuple[bool, list[str]]:
     worse = [row for row in rows if harmed(row)]
     first = len(lost) <= MOST_LOST and not any(row["is_forest"] for row in lost)
     lines = [
-        f"(a) {'holds' if first else 'FAILS'}: repaired `price` is lowest or equal within two standard errors in "
-        f"{len(rows) - len(lost)} of {len(rows)} rows.",
-        f"(b) {'FAILS' if worse else 'holds'}: it is above `price` without repair by more than 3 percent and two "
-        f"standard errors in {len(worse)} rows.",
+        "Repaired `price` is the cheapest, or within two standard errors of it, in "
+        f"{f'{len(rows) - len(lost)} of' if lost else 'all'} {len(rows)} rows.",
+        f"In {len(worse) or 'no'} row{'s' if len(worse) > 1 else ''} is it more than 3 percent (and two standard "
+        "errors) above `price` without repair.",
     ]
     for row in lost:
         for other in cheaper(row):

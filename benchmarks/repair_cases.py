@@ -57,8 +57,8 @@ def cases(quick: bool) -> Iterator[tuple[str, Callable[[], Case]]]:
     if quick:
         return
     yield (
-        "source code: scanner",
-        partial(_of_spec, "source code: scanner", "source_code", "code/languages", "languages"),
+        "source code: languages",
+        partial(_of_spec, "source code: languages", "source_code", "code/languages", "languages"),
     )
     yield "icons: spoken", partial(_of_spec, "icons: spoken", "icons", "icons/icons", "spoken")
     for classifier in ("languages, normalised", "languages, raw", "texts through torch"):

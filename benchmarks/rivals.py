@@ -1,4 +1,4 @@
-"""The published rivals and the libraries beside `price`: cost at matched coverage, coverage by quarter, time; on real
+"""Published rivals and libraries, compared with `price`: cost at matched coverage, coverage by quarter, time; on real
 classifiers, and on each rival's own kind of loss.
 
     python benchmarks/rivals.py [--rows N] [--only NAME] [--without-libraries] [--busy] [--environments FOLDER]

@@ -1,4 +1,4 @@
-"""What rivals.py writes: rivals.md, from what was measured alone."""
+"""The text and the tables of rivals.md, from the results of rivals.py alone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def titled(name: str) -> str:
 
 
 def table(data: dict[str, Any], methods: tuple[str, ...] = METHODS, *, with_repair: bool = False) -> str:
-    """Costs beside `price`; `with_repair`: of rivals that are given the same p as `price`."""
+    """Costs as multiples of that of `price`; `with_repair`: rivals get the same repaired probabilities as `price`."""
     lines = [
         f"| case | n | T | alpha | `price` | {' | '.join(map(titled, methods))} |",
         f"|---|---|---|---|---|{'---|' * len(methods)}",
@@ -55,7 +55,7 @@ def times(data: dict[str, Any], names: tuple[str, ...] = ("price", *METHODS)) ->
     lines = [f"| | {' | '.join(map(titled, names))} |", f"|---|{'---|' * len(names)}"]
     spent = {name: [m["ms_a_row"] for r in data["rows"] for m in r["methods"] if m["method"] == name] for name in names}
     cells = [f"{np.median(spent[name]):.2g}" if spent[name] else "" for name in names]
-    lines.append(f"| median, ms a row | {' | '.join(cells)} |")
+    lines.append(f"| median, ms per row | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -64,14 +64,14 @@ def verdict(data: dict[str, Any]) -> str:
     held = sum(all(m["verdict"] != "cheaper" for m in [*row["methods"], *row["repaired"]]) for row in rows)
     said = [
         f"On real classifiers `price` is lowest, or equal within two standard errors, in {held} of {len(rows)} rows "
-        "of the table whose loss is no rival's own."
+        "of the table, excluding losses designed for one of the rivals."
     ]
     for row in data["rows"]:
         for one in [*row["methods"], *row["repaired"]]:
             if one["verdict"] == "cheaper":
-                given = ", given the p of `price`" if one in row["repaired"] else ""
+                given = ", with the probabilities of `price`" if one in row["repaired"] else ""
                 where = f"{row['case']} at alpha {row['alpha']:g}{given}"
-                own = " (its own kind of loss)" if row["own"] == one["method"] else ""
+                own = " (a loss designed for it)" if row["own"] == one["method"] else ""
                 ours = row["methods"][0]["cost"]
                 said.append(
                     f"`{titled(one['method'])}` is cheaper on {where}{own}: {one['cost']:.4g} against {ours:.4g} "
@@ -81,26 +81,29 @@ def verdict(data: dict[str, Any]) -> str:
 
 
 FORMULAS = """\
-- `lac`: -p, by our own code.
+- `lac`: -p, with our own code.
 - socop (arXiv 2509.24095): slopes of the hull of (mass of the j best labels, 1{j > 1} + lam j). **It is the loss
-  `(size >= 2) + lam * size` under `price`**; a test holds the scores equal.
-- pas (2507.06867): -p / prevalence. **It is `sum(prevalence)` under `ratio` or `price`**; a test holds the sets equal.
+  `(size >= 2) + lam * size` under `price`**; a test checks that the scores are equal.
+- pas (2507.06867): -p / prevalence. **It is `sum(prevalence)` under `ratio` or `price`**; a test checks that the sets
+  are equal.
 - rac (2502.02561): for a table of actions, the level of utility that is worth its probability. **It is `worst(u)` under
-  `price`**; with sets for actions it is `price` for any loss. A test holds the sets equal, but for labels without mass.
+  `price`**; with sets in place of actions, it is `price` for any loss. A test checks that the sets are equal, except
+  for labels of probability 0.
 - fargion (2511.19359): 1 - p + lam (1 - similarity to the likeliest label).
-- structured (2410.06296): the fewest labels of a given mass that at most m nodes say. In our language `nodes(h)`.
-- stratcp: cumulative mass along an order that goes by similarity among the three likeliest labels left.
-- clustered (2306.09335): 1 - p with a threshold for each cluster of classes that look alike."""
+- structured (2410.06296): the fewest labels with a given mass that at most m nodes can describe. In our language:
+  `nodes(h)`.
+- stratcp: cumulative mass along an order that always takes the most similar of the three likeliest remaining labels.
+- clustered (2306.09335): 1 - p with one threshold per cluster of similar classes."""
 
 
 WHY_PAS = (
-    "The loss of PAS charges each label its prevalence, and 59 of the 140 languages never occur in the rows to tune "
-    "on. They cost next to nothing, yet the classifier gives them 16 percent of the probability, and no temperature "
-    "takes it away. Where p is wrong in this way, `price`, and PAS with it, buys labels that cover nothing. The repair "
-    "shifts labels and mends this if it has enough rows. With 2,000 rows to tune on, of which the repair gets 400 "
-    '(`--rows 2000 --only "own loss of pas"`), `lac` and socop at the temperature are cheaper than `price` at alpha '
-    "0.05, by 11 and 12 percent, which is more than two standard errors. The 5,000 rows of this page were chosen after "
-    "that had been seen."
+    "In the loss of PAS, a label costs its prevalence, and 59 of the 140 languages never occur in the tuning rows. "
+    "They cost almost nothing, but the classifier gives them 16 percent of the probability, and no temperature "
+    "removes that. With such wrong probabilities, `price` (and PAS) adds labels that are never true. The repair has an "
+    "offset per label and corrects this if it has enough rows. With 2,000 tuning rows, of which the repair gets 400 "
+    '(`--rows 2000 --only "own loss of pas"`), `lac` and socop with temperature scaling are cheaper than `price` at '
+    "alpha 0.05, by 11 and 12 percent, which is more than two standard errors. The 5,000 rows of this page were chosen "
+    "after we had seen that."
 )
 
 
@@ -119,37 +122,38 @@ def report(data: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in data["versions"].items())
     busy = "a busy" if data["busy"] else "a quiet"
     parts = [
-        "# The published rivals beside `price`",
-        "Mean cost at matched coverage: of `price`, then of each rival as a multiple of it. `=`: equal within two "
-        "standard errors; bold: cheaper than `price`. Every method tunes its options on rows that are not judged; n is "
-        "the number of judged rows. Standard errors are large where n is small.",
-        "`price` is given p as the product repairs them by default, fitted on a fifth of the tuning rows and at most "
-        "1,000, as calibration does. The rivals are given p at a temperature T fitted on all tuning rows:",
+        "# Published rivals, compared with `price`",
+        "Mean cost at matched coverage: that of `price`, then that of each rival as a multiple of it. `=`: equal "
+        "within two standard errors; bold: cheaper than `price`. Every method tunes its options on rows that are not "
+        "used for testing; n is the number of test rows. Standard errors are large if n is small.",
+        "`price` gets the probabilities after the default repair, fitted on a fifth of the tuning rows (at most "
+        "1,000), as in calibration. The rivals get probabilities with temperature scaling; T is fitted on all tuning "
+        "rows:",
         table(data),
-        "The rivals given the same repaired p as `price`:",
+        "The rivals with the same repaired probabilities as `price`:",
         table(data, with_repair=True),
         verdict(data),
         WHY_PAS,
-        "Coverage by quarter of the rows, from those in which the highest probability is lowest to the surest:",
+        "Coverage by quarter of the rows, by their highest probability, the hardest quarter first:",
         quarters(data),
-        f"Time, options tuned and level found included (on {busy} machine; rivals in plain numpy, `price` and "
-        "structured compiled):",
+        f"Time, including tuning and finding the level (on {busy} machine; `price` and structured are compiled, the "
+        "other rivals are plain numpy):",
         times(data),
         "## The libraries",
-        f"{versions}, each in an environment of its own, calibrated on the rows of tuning at confidence levels of a "
-        "grid and judged at the two around the coverage asked, mixed. APS and RAPS without a draw; RAPS with lambda "
-        "0.01 from the sixth label on, in MAPIE as it chooses itself. None of them knows of the cost. In "
-        "brackets: it covers more than asked at every level of the grid, so that coverage is not matched.",
+        f"{versions}, each in its own environment, calibrated on the tuning rows at a grid of confidence levels. "
+        "Costs are interpolated between the two levels around the target coverage. APS and RAPS are run without "
+        "randomisation, RAPS with lambda 0.01 from the sixth label on (MAPIE chooses its own). None of the libraries "
+        "uses the cost. In brackets: coverage exceeds the target at every level of the grid, so it is not matched.",
         table(data, LIBRARIES),
     ]
     if said := refusals(data):
-        parts += ["Where a cell is empty the library refused:", said]
+        parts += ["If a cell is empty, the library raised an error:", said]
     parts += [
         "Coverage by quarter:",
         quarters(data, LIBRARIES),
-        f"Time of calibrating and predicting at one level (on {busy} machine):",
+        f"Time to calibrate and predict at one level (on {busy} machine):",
         times(data, LIBRARIES),
-        "## What they are",
+        "## The methods",
         FORMULAS,
     ]
     return "\n\n".join(parts) + "\n"

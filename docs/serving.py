@@ -28,21 +28,22 @@ MOST = 1 << 24  # bytes of a request
 async def warm(app: Starlette) -> AsyncIterator[None]:
     """Load the predictor and compile what it needs, for one row and for several, before anything is asked."""
     predictor = udcp.SetPredictor.load(os.environ["PREDICTOR"])
-    even = np.full((2, predictor.loss.K), 1 / predictor.loss.K)
+    K, inputs = predictor.loss.K, predictor.loss.inputs.values()
     if predictor.conditional != "group" and not predictor.calibrated.weighted:
-        for rows in (even[:1], even):
-            predictor.predict_set(rows, alpha=predictor.alphas[0])
+        for n in (1, 2):
+            least = {x.name: np.full(n if x.width is None else (n, x.width), x.low) for x in inputs}
+            predictor.predict_set(np.full((n, K), 1 / K), alpha=predictor.alphas[0], inputs=least or None)
     app.state.predictor = predictor
     yield
 
 
 async def sets(request: Request) -> JSONResponse:
-    """The sets of the rows in `probs`; with `ids` and `groups`, one a row, and `alpha`, where there are several."""
+    """The sets of the rows in `probs`. `inputs`, `ids` and `groups` have one entry per row; `alpha` selects one."""
     if int(request.headers.get("content-length", MOST + 1)) > MOST:
         return JSONResponse({"error": f"send at most {MOST:,} bytes, and say how many"}, 413)
     try:
         asked = await request.json()
-        more = {name: asked[name] for name in ("ids", "groups", "alpha") if name in asked}
+        more = {name: asked[name] for name in ("ids", "inputs", "groups", "alpha") if name in asked}
         found = await run_in_threadpool(request.app.state.predictor.predict_set, asked["probs"], **more)
     except KeyError as missing:
         return JSONResponse({"error": f"there is no {missing}"}, 422)

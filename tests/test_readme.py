@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from pathlib import Path
@@ -63,6 +64,27 @@ def test_the_table_of_oracles_is_what_they_say_of_themselves() -> None:
         says = declaration_of(name)
         assert says is not None
         assert (says.does, says.choose_for) == shown
+
+
+def test_the_page_on_oracles_lists_their_options_with_their_defaults() -> None:
+    from importlib.metadata import entry_points
+    from inspect import Parameter, signature
+
+    from udcp_dsl.prediction.oracle import GROUP
+    from udcp_solvers.ilp import LEVELS
+
+    page = (ROOT / "docs/oracles.md").read_text()
+    shown = {
+        (oracle, option): LEVELS if default == "LEVELS" else ast.literal_eval(default)
+        for option, default, oracles in re.findall(r"^\| `(\w+)=(.*?)` \| (.*?) \|", page, re.M)
+        for oracle in re.findall(r"`(\w+)`", oracles)
+    }
+    assert shown == {
+        (entry.name, option.name): option.default
+        for entry in entry_points(group=GROUP)
+        for option in signature(entry.load()).parameters.values()
+        if option.kind == Parameter.KEYWORD_ONLY
+    }
 
 
 def test_the_triage_tutorial_names_all_kinds_of_its_data() -> None:

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -22,17 +23,42 @@ from tests.specs import size_of
 FILE = Path(__file__).parents[1] / "docs" / "serving.py"
 
 
-def test_a_saved_predictor_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    loss = size_of("cat dog wolf")
-    predictor = udcp.SetPredictor(loss, "lac", alpha=0.5).calibrate(np.eye(3), ["cat", "dog", "wolf"])
-    predictor.save(tmp_path / "pets.json")
-    monkeypatch.setenv("PREDICTOR", str(tmp_path / "pets.json"))
-    spec = importlib.util.spec_from_file_location("serving", FILE)
-    assert spec is not None
-    assert spec.loader is not None
-    serving = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(serving)
-    with TestClient(serving.app) as client:
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[udcp.SetPredictor], TestClient]:
+    """A client of the endpoint, for a predictor."""
+
+    def serve(predictor: udcp.SetPredictor) -> TestClient:
+        predictor.save(tmp_path / "pets.json")
+        monkeypatch.setenv("PREDICTOR", str(tmp_path / "pets.json"))
+        spec = importlib.util.spec_from_file_location("serving", FILE)
+        assert spec is not None
+        assert spec.loader is not None
+        serving = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(serving)
+        return TestClient(serving.app)
+
+    return serve
+
+
+def test_inputs_are_part_of_a_request(served: Callable[[udcp.SetPredictor], TestClient]) -> None:
+    loss = udcp.loads(
+        "labels {cat, dog}  input km in [2, 9]  costs fee per row in [0, 5]  loss l = km * size + sum(fee)"
+    )
+    inputs = {"km": [3.0, 4.0, 5.0], "fee": [[1.0, 2.0]] * 3}
+    predictor = udcp.SetPredictor(loss, "lac", alpha=0.5).calibrate(np.eye(2)[[0, 1, 0]], [0, 1, 0], inputs=inputs)
+    row = {"probs": [[1.0, 0.0]], "inputs": {"km": [6.0], "fee": [[1.0, 2.0]]}}
+    with served(predictor) as client:
+        assert client.post("/sets", json=row).json() == [{"id": 0, "labels": ["cat"], "size": 1, "cost": 7.0}]
+        answer = client.post("/sets", json={"probs": row["probs"]})
+        assert answer.status_code == 422
+        assert "km" in answer.json()["error"]
+
+
+def test_a_saved_predictor_is_served(served: Callable[[udcp.SetPredictor], TestClient]) -> None:
+    predictor = udcp.SetPredictor(size_of("cat dog wolf"), "lac", alpha=0.5).calibrate(
+        np.eye(3), ["cat", "dog", "wolf"]
+    )
+    with served(predictor) as client:
         answer = client.post("/sets", json={"probs": [[1.0, 0.0, 0.0]], "ids": ["a"]})
         assert answer.json() == [{"id": "a", "labels": ["cat"], "size": 1, "cost": 1.0}]
         for wrong, message in {

@@ -470,7 +470,9 @@ class Loss(Shown):
         if len(positions) > mask.sum():
             twice = next(y for y, many in Counter(positions).items() if many > 1)
             zero_one = isinstance(labels, np.ndarray) and labels.shape == (self.K,) and np.isin(labels, (0, 1)).all()
-            way_out = "a mask of 0 and 1 is made boolean by .astype(bool)" if zero_one else "a set holds a label once"
+            way_out = (
+                "a mask of 0 and 1 is made boolean by .astype(bool)" if zero_one else "a set contains a label once"
+            )
             raise InputError(f"label {self.labels[twice]!r} is given twice; {way_out}")
         return mask
 

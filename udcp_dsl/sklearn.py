@@ -66,7 +66,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         Share of true classes that sets may miss. With several values, `predict_set` selects one. With `risk`, the
         largest mean harm.
     miss : float, optional
-        What a missed truth is worth, in the unit of the loss, in place of alpha, which is then found.
+        Cost of a missed true label, in the unit of the loss. Replaces alpha, which is then chosen for you.
     calibration_size : float or int, default 0.25
         Share or number of the rows that `fit` keeps for calibration.
     cv : int, optional

@@ -357,7 +357,7 @@ class _Review:
             message = f"{cost}, a typical label {self.typical_cost:.4g}: "
             message += f"{'they' if many else 'it'} will hardly ever be in a set"
         else:
-            message = f"{cost}, more than a missed truth is worth ({most:.4g}, the threshold): no set holds "
+            message = f"{cost}, more than a missed true label is worth ({most:.4g}, the threshold): no set contains "
             message += "them" if many else "it"
         way_out = (
             'is the number right? Otherwise conditional="class" covers each label, and `risk` bounds the harm of misses'

@@ -22,10 +22,15 @@ _AHEAD = 2  # items that wait to be used
 _END: Any = object()
 
 
-def cores_here() -> int:
-    """The number of cores, or the threads that `NUMBA_NUM_THREADS` allows for kernels."""
+def available_cores() -> int:
+    """The number of cores that this process may use, which a container or `taskset` can restrict."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def thread_count() -> int:
+    """The number of threads to work in: as many as `NUMBA_NUM_THREADS` allows for kernels, else one per core."""
     allowed = os.environ.get("NUMBA_NUM_THREADS", "")
-    return int(allowed) if allowed.isdecimal() and int(allowed) else os.cpu_count() or 1
+    return int(allowed) if allowed.isdecimal() and int(allowed) else available_cores()
 
 
 def over_blocks(work: Callable[[int, int], None], n: int, cells: int, cores: int) -> None:

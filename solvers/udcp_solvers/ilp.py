@@ -275,7 +275,7 @@ class Ilp(ByMass, SolvingOracle):
                 "and coverage is not guaranteed: the answer under a time limit depends on the machine, so scores "
                 "differ from run to run; use node_limit, or keep the answers in a checkpoint"
                 if timed and run.checkpoint is None
-                else "coverage does not depend on it, the cost may"
+                else "coverage does not depend on it, but the cost may"
             )
             warn(
                 f"oracle 'ilp': {total.instances - total.proved} of {total.instances} instances are not proved optimal "

@@ -150,7 +150,7 @@ class Price(AnchoredOracle):
 
     def __init__(self, loss: Loss, *, anchor: float | None = None, exact: bool = False) -> None:
         if anchor is not None and not (is_number(anchor) and anchor >= 0):
-            raise OracleError(f"oracle 'price': anchor must be a price from 0 on, not {anchor!r}")
+            raise OracleError(f"oracle 'price': anchor must be a price of at least 0, not {anchor!r}")
         if not isinstance(exact, bool):
             raise OracleError(f"oracle 'price': exact must be True or False, not {exact!r}")
         super().__init__(loss, anchor=None if anchor is None else float(anchor), exact=exact)
@@ -367,7 +367,7 @@ class ProgramPrices:
     @staticmethod
     def _build(loss: Loss) -> ProgramPrices:
         about = (
-            f"oracle 'price': {loss.name!r} has {loss.K} labels and is not seen to be separable, laminar, a tree "
+            f"oracle 'price': {loss.name!r} has {loss.K} labels and is not recognised as separable, laminar, a tree "
             "diameter with a laminar part, a function of size with label costs, or a cut"
         )
         try:

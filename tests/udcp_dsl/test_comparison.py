@@ -242,10 +242,11 @@ def test_the_first_examples_teach(comparison: Comparison) -> None:
             assert x.costs[ours] < x.costs[rival]
             assert x.truth in x.sets[rival]
         assert right.truth in right.sets["price"]
-        assert "Both hold the truth" in right.why
+        assert "Both contain the true label" in right.why
         assert missed.truth not in missed.sets["price"]
         fuller = loss({*missed.sets["price"], missed.truth})
-        told = f"price misses the truth, {missed.truth}: its probability is {missed.probabilities[missed.truth]:.2g}"
+        probability = missed.probabilities[missed.truth]
+        told = f"price misses the true label, {missed.truth}: its probability is {probability:.2g}"
         assert missed.why.startswith(f"{told}, and with it the set would cost {fuller:.4g} instead of ")
         for x in others:
             if x.pair is None:
@@ -367,7 +368,7 @@ def test_too_few_rows_are_told_once() -> None:
         found = compare(KINDS, P[:60], Y[:60], oracles=["lac", "penalized"], splits=3, alphas="0.01")
     messages = [str(warning.message) for warning in told]
     assert len(messages) == 2
-    assert "the fold for thresholds has 30 rows, and alpha 0.01 needs 99, so all sets hold every label" in messages[0]
+    assert "the fold for thresholds has 30 rows, and alpha 0.01 needs 99, so all sets contain all labels" in messages[0]
     assert "half the fold for tuning has 8 rows, and alpha 0.01 needs 99, so lambda cannot be tuned" in messages[1]
     assert all(run.evaluation.mean_size == 6 for run in found.runs)
 

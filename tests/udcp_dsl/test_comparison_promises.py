@@ -141,11 +141,11 @@ def test_a_bound_on_harm(found: Comparison) -> None:
     assert 0 < first.risk < second.risk
     assert found.summaries()[0].risk is None
     assert "mean harm" in finding(both, "kinds_touched", Fraction(3, 10))
-    assert "asked for" not in finding(both, "kinds_touched", Fraction(3, 10))
+    assert "target" not in finding(both, "kinds_touched", Fraction(3, 10))
     levels = [alpha for alpha, _, _ in both.curves["kinds_touched", "price"]]
     assert max(levels) == pytest.approx(0.4 * 4)  # shares of the largest harm
     text = str(both)
-    assert "keeps the mean of 'harm' over missed truths at most 0.3" in text
+    assert "keeps the mean of 'harm' over missed true labels at most 0.3" in text
     assert "compare costs at equal harm only" in text
 
 
@@ -210,10 +210,10 @@ def test_harm_in_the_report(tmp_path: Path) -> None:
     """No line is drawn, and nothing is said, of a coverage that was not asked for."""
     pytest.importorskip("matplotlib")
     both = compared(oracles=["lac", "price"], alphas="0.3", risk="harm", conditional="difficulty")
-    assert not [figure.name for figure in figures(both) if "asked for" in figure.caption + figure.text]
+    assert not [figure.name for figure in figures(both) if "target" in figure.caption + figure.text]
     both.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "asked for" not in page
+    assert "target" not in page
     assert "alpha bounds the mean of <b><bdi>harm</bdi></b>" in page
     assert '<th scope="col">harm <span class="range">at most 0.3</span></th>' in page
     assert "<b>Harm is bounded on average over all rows</b>" in page
@@ -239,7 +239,7 @@ def test_mistakes(settings: dict[str, Any], message: str) -> None:
 
 def test_a_sweep_shows_one_promise() -> None:
     values: dict[str, Any] = {"param": "fear", "values": [1, 2], "oracles": ["lac"], "splits": 1}
-    with pytest.raises(InputError, match="a sweep shows one promise"):
+    with pytest.raises(InputError, match="a sweep shows one guarantee"):
         sweep(FAR, P, Y, conditional="difficulty", **values)
     swept = sweep(FAR, P, Y, risk="harm", alphas="0.3", **values)
     assert all(summary.risk is not None for _, summary in swept.summaries())
@@ -252,7 +252,7 @@ def test_too_few_rows_in_a_bin_are_told() -> None:
         compare(KINDS, P[:100], Y[:100], oracles=["lac", "penalized"], splits=2, conditional="difficulty", bins=8)
     (message,) = [str(warning.message) for warning in told]
     assert "the fold for thresholds has 50 rows, and alpha 0.1 needs 9 in each of 8 bins by difficulty, 79" in message
-    assert "so sets of some bins hold every label: give more rows or a larger alpha, or fewer bins" in message
+    assert "so sets of some bins contain all labels: give more rows or a larger alpha, or fewer bins" in message
 
 
 def test_too_few_rows_for_the_harm_of_any_loss_are_told() -> None:
@@ -260,4 +260,4 @@ def test_too_few_rows_for_the_harm_of_any_loss_are_told() -> None:
     with pytest.warns(CalibrationWarning) as told:
         compare([KINDS, graver], P[:100], Y[:100], oracles=["lac"], splits=1, risk="harm", alphas="0.5")
     (message,) = [str(warning.message) for warning in told]
-    assert message.startswith("the fold for thresholds has 50 rows, and alpha 0.5 needs 79, so all sets hold every")
+    assert message.startswith("the fold for thresholds has 50 rows, and alpha 0.5 needs 79, so all sets contain")

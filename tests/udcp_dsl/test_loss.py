@@ -54,11 +54,11 @@ def test_pushes_that_are_no_labels(pushed: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["a", "a"], "label 'a' is given twice; a set holds a label once"),
-        ([1, 1], "label 'b' is given twice; a set holds a label once"),
+        (["a", "a"], "label 'a' is given twice; a set contains a label once"),
+        ([1, 1], "label 'b' is given twice; a set contains a label once"),
         (np.array([0, 1, 1]), r"label 'b' is given twice; a mask of 0 and 1 is made boolean by \.astype\(bool\)"),
         (np.array([0, 0, 0]), r"label 'a' is given twice; a mask of 0 and 1"),
-        (np.array([2, 0, 2]), "label 'c' is given twice; a set holds a label once"),
+        (np.array([2, 0, 2]), "label 'c' is given twice; a set contains a label once"),
     ],
 )
 def test_a_label_given_twice_is_refused(given: Any, message: str) -> None:

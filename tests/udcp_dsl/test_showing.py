@@ -115,13 +115,13 @@ def test_an_evaluation_at_a_prompt_has_ten_lines_at_most() -> None:
     lines = repr(evaluation()).split("\n")
     assert 6 <= len(lines) <= 10
     assert max(map(len, lines)) <= 100
-    assert lines[0] == "Evaluation: l by lac, alpha 0.1, 200 points"
+    assert lines[0] == "Evaluation: l by lac, alpha 0.1, 200 rows"
     worst = min(evaluation().by_group, key=lambda s: s.coverage)
     for part in (f"{evaluation().coverage:.4f}", f"{evaluation().mean_cost:.4g}", f"{worst.coverage:.4f}", worst.name):
         assert part in repr(evaluation())
     assert "\x1b" not in repr(evaluation())
-    assert repr(udcp.evaluate(predictor(), P[:1], Y[:1])).startswith("Evaluation: l by lac, alpha 0.1, 1 points")
-    assert repr(comparison().runs[0].evaluation).startswith("Measures: l by base, alpha 0.1, 100 points")
+    assert repr(udcp.evaluate(predictor(), P[:1], Y[:1])).startswith("Evaluation: l by lac, alpha 0.1, 1 row")
+    assert repr(comparison().runs[0].evaluation).startswith("Measures: l by base, alpha 0.1, 100 rows")
 
 
 def test_as_frames() -> None:

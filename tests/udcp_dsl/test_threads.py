@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -12,15 +13,25 @@ import pytest
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.rows.value import highest
-from udcp_dsl.threads import cores_here, in_order, over_blocks, prefetch
+from udcp_dsl.threads import available_cores, in_order, over_blocks, prefetch, thread_count
 
 
 def test_cores_are_those_that_kernels_are_told_to_take(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_NUM_THREADS", "3")
-    assert cores_here() == 3
+    assert thread_count() == 3
     for other in ("", "0", "many"):
         monkeypatch.setenv("NUMBA_NUM_THREADS", other)
-        assert cores_here() >= 1
+        assert thread_count() == available_cores()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system has no affinity")
+def test_a_process_that_may_use_one_core_uses_one() -> None:
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        assert available_cores() == 1
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

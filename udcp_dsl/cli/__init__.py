@@ -23,7 +23,7 @@ from udcp_dsl.diagnostics import InputError, OracleError, SpecError, did_you_mea
 _GROUPS = {
     "Write a loss": {
         "new": "write a starting spec with comments",
-        "check": "find errors, list the oracles that apply and what they cost in time",
+        "check": "find errors, list the applicable oracles and their speed",
         "eval": "compute the cost of one set, term by term",
         "fit": "fit parameters to comparisons of sets, and find contradictions",
         "format": "rewrite a spec in the canonical layout",
@@ -34,10 +34,10 @@ _GROUPS = {
         "order": "show in which order an oracle adds the labels of one row",
         "gap": "compare oracles with sets that are proved optimal",
         "validate": "test a spec, its oracles and their coverage",
-        "studio": "write a loss with its sets in view, in the browser",
+        "studio": "edit a loss in the browser and see its sets",
     },
     "Use it": {
-        "calibrate": "set thresholds on rows with known truth, and save a predictor",
+        "calibrate": "set thresholds on labelled rows, and save a predictor",
         "predict": "predict sets for new rows",
         "show": "describe a saved predictor",
     },
@@ -46,7 +46,7 @@ _GROUPS = {
         "monitor": "test whether new rows are still like the calibration rows",
     },
     "Tools": {
-        "warm": "compile everything ahead, for containers",
+        "warm": "compile in advance, for containers",
         "lsp": "run the language server, for editors",
     },
 }

@@ -51,12 +51,12 @@ def command(
     computing: Computing,
     output: str,
 ) -> int:
-    """Set thresholds on rows with known truth that the classifier was not trained on, and save the predictor."""
+    """Set thresholds on labelled rows that the classifier was not trained on, and save the predictor."""
     from udcp_dsl.prediction.predictor import SetPredictor
 
     conditional = asked["conditional"]
     if row_options.by_group and conditional in ("class", "difficulty", "decision"):
-        raise InputError(f"--group calibrates by group and --conditional {conditional} by {conditional}: choose one")
+        raise InputError(f"--group calibrates by group, but --conditional {conditional} by {conditional}: choose one")
     if not row_options.by_group and conditional == "group":
         raise InputError("--conditional group needs the group of each row: --group COLUMN")
     if row_options.by_group:

@@ -38,7 +38,7 @@ _STYLES: Mapping[str, Style] = {"proved": "good", "refuted": "dim", "unknown": "
 @click.option("--why", is_flag=True, help="Show what is proved about the loss, with reasons.")
 @click.option("--time", "timed", is_flag=True, help="Measure the time per row, on a few generated rows.")
 def command(loss: Loss, sized: bool, model_file: str | None, why: bool, timed: bool) -> int:
-    """Find errors in a spec, and list the oracles that apply: how they work, how exact and how fast they are.
+    """Find errors in a spec, and list the oracles that apply: algorithm, whether it is exact, and time per row.
 
     Exact means that an oracle finds the best set at its price, or at its probability. Times are orders of
     magnitude for one row among many; --time measures them. --why adds what is proved about the loss, with reasons.

@@ -108,15 +108,15 @@ def command(
     splits: int,
     **files: str | None,
 ) -> int:
-    """Compare the cost and coverage of oracles, on rows with known truth that the classifier was not trained on.
+    """Compare the cost and coverage of oracles, on labelled rows that the classifier was not trained on.
 
     In each split, half of the rows set the thresholds, a quarter tunes the lambda of `penalized`, and a quarter is the
-    test. Several specs are compared one after the other; they must have the same labels. --group adds coverage by
+    test set. Several specs are compared one after the other; they must have the same labels. --group adds coverage by
     group; thresholds are those of all rows. --conditional difficulty adds a second table, on the same splits: the cost
-    of covering hard rows as often as easy ones (--conditional decision: each decision by itself). --miss 25 finds an
-    alpha for each oracle, and adds 25 for each missed truth. --param coherence=0,1,2,5 shows cost and coverage for each
-    value, and --figures draws them. If there are more than 16 million probabilities, a random sample is used and a
-    warning says so.
+    of covering hard rows as often as easy ones (--conditional decision: of covering each decision separately). --miss
+    25 finds an alpha for each oracle, and adds 25 for each missed true label. --param coherence=0,1,2,5 shows cost and
+    coverage for each value, and --figures draws them. If there are more than 16 million probabilities, a random sample
+    is used and a warning says so.
     """
     from udcp_dsl.comparison import compare, compared_promise, sweep
     from udcp_dsl.prediction.oracle import oracle_names

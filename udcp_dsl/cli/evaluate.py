@@ -31,10 +31,10 @@ def command(
     alpha: str | None,
     computing: Computing,
 ) -> int:
-    """Measure coverage and cost of a saved predictor, on rows with known truth that were not used before.
+    """Measure coverage and cost of a saved predictor, on labelled rows that neither training nor calibration used.
 
-    Use neither calibration rows nor training rows. Coverage is reported with exact intervals, over all rows and by set
-    size, difficulty, class and, with --group, group. A predictor that was calibrated by group needs --group.
+    Coverage is reported with exact intervals, over all rows and by set size, difficulty, class and, with --group,
+    group. A predictor that was calibrated by group needs --group.
     """
     from udcp_dsl.prediction.evaluation import evaluate
     from udcp_dsl.prediction.input_warnings import warn_of_another_order
@@ -71,4 +71,4 @@ def _promise(predictor: SetPredictor, alpha: Fraction, evaluation: Evaluation) -
     place = "is below" if high < promised else "is above" if low > promised else "contains"
     where = f"{what} {place} {float(promised):g}"
     over = "" if predictor.promise.confidence is not None else ", on average over calibrations"
-    return f"promised: {guarantee}{over} ({n:,} rows); {where}"
+    return f"guaranteed: {guarantee}{over} ({n:,} rows); {where}"

@@ -12,7 +12,7 @@ import click
 from udcp_dsl.diagnostics import InputError
 
 
-@click.command("lsp", epilog="Example:  udcp lsp --tcp 2087    (an editor starts `udcp lsp` by itself, over stdio)")
+@click.command("lsp", epilog="Example:  udcp lsp --tcp 2087    (editors start `udcp lsp` themselves, over stdio)")
 @click.option("--stdio", is_flag=True, help="Communicate over stdin and stdout (the default).")
 @click.option("--tcp", "port", type=click.IntRange(1, 65535), metavar="PORT", help="Communicate over this TCP port.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on, with --tcp.")

@@ -27,12 +27,12 @@ _FIGURES = (".svg", ".pdf", ".png")
     "--level",
     default=None,
     metavar="LEVEL",
-    help="Largest probability of a false alarm, ever (default 0.05, or that of --state).",
+    help="Largest probability of ever raising a false alarm (default 0.05, or that of --state).",
 )
 @click.option(
     "--watch",
     type=click.Choice(["both", "misses", "ranks"]),
-    help="What to watch: missed truths, ranks of scores (any shift), or both (default).",
+    help="What to watch: missed true labels, ranks of scores (any shift), or both (default).",
 )
 @click.option("--state", metavar="FILE", help="File that holds the state between runs; created if it does not exist.")
 @click.option("--plot", metavar="FILE", help="Draw evidence and coverage over time: .svg, .pdf or .png.")
@@ -51,7 +51,7 @@ def command(
     """Test whether new rows, in the order in which they came, are still like the calibration rows.
 
     If they are, the probability of ever raising an alarm is at most --level, however long you watch and however often
-    you look. (Comparing the share of misses with alpha would not do: it is above alpha for half of all correct
+    you look. (Comparing the share of misses with alpha would not work: it is above alpha for half of all correct
     predictors.) An alarm says when and where: in all rows, or in a group, class or bin. The exit status is then 1.
     """
     from udcp_dsl.prediction.files import known_ending

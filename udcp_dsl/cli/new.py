@@ -10,8 +10,9 @@ from udcp_dsl.cli.ending import finish, json_option
 from udcp_dsl.cli.spec import parse_labels
 from udcp_dsl.diagnostics import InputError, Source, Span
 from udcp_dsl.language import ast
-from udcp_dsl.showing import Description, visible
+from udcp_dsl.showing import Description, counted, visible
 
+_SHOWN = 3  # labels that are named once the spec is written
 _PETS = {"cats": ["tabby", "siamese", "lynx"], "dogs": ["beagle", "poodle", "wolf"]}
 
 _TEMPLATE = """\
@@ -55,21 +56,28 @@ loss cost =
     "--labels",
     callback=parse_labels,
     metavar="LIST|FILE",
-    help="Your labels: a,b,c or 0..9, or a .txt (one per line), .csv (first column) or .json.",
+    help="Your labels: a,b,c or 0..9, or a .txt (one per line), .csv (first column, below a header) or .json.",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @json_option
 def command(file: str, labels: list[str] | None, force: bool) -> int:
-    """Write a starting spec with comments to FILE; it compiles as it is."""
+    """Write a starting spec with comments to FILE; it compiles without changes."""
     from udcp_dsl.prediction.files import atomic_write
 
     if Path(file).exists() and not force:
-        raise InputError(f"{file} exists already: choose another name, or overwrite it with --force")
+        raise InputError(f"{file} already exists: choose another name, or overwrite it with --force")
     text = starting_spec(file, labels)
     with atomic_write(file) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
-    next_step = f"{file} is written; next: udcp check {file}"
+    about = "" if labels is None else f" with {_listed(labels)}"
+    next_step = f"{file} is written{about}; next: udcp check {file}"
     return finish(Description(verdict=(next_step,), data={"file": file, "text": text}), {"diagnostics": []})
+
+
+def _listed(labels: list[str]) -> str:
+    """How many labels there are, and the first of them: a .csv without a header shows here."""
+    shown = ", ".join(repr(label) for label in labels[:_SHOWN])
+    return f"{counted(len(labels), 'label')}: {shown}{', ...' if len(labels) > _SHOWN else ''}"
 
 
 def starting_spec(file: str, labels: list[str] | None) -> str:

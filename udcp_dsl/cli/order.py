@@ -142,7 +142,7 @@ def _hull_table(hull: Sequence[Vertex], count: int, unit: str | None) -> Table:
     shown = [{**vertex, "labels": size} for vertex, size in zip(vertices, sizes, strict=True)][:count]
     more = f"the first {count} of {len(hull)} prices; " if count < len(hull) else ""
     note = (
-        "sets are unions of the best sets up to their price; labels under left are in the best no more"
+        "sets are unions of the best sets up to their price; labels in the column 'left' are no longer in the best set"
         if leaving
         else "mass and cost of the best set at each price"
     )

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 _FORMATS = ("parquet", "arrow", "csv", "jsonl", "npy")
 _OF_TEXT = ("csv", "jsonl")
-_NOT_IN_PARTS = "no sets were written; with a folder (-o sets/) finished parts stay, and the same command goes on"
+_NOT_IN_PARTS = (
+    "no sets were written; with a folder (-o sets/) finished parts are kept, and rerunning the command continues"
+)
 
 
 @click.command(
@@ -77,7 +79,7 @@ def command(
     A loss with worst(...) adds the best action for each set and its worst cost over the set; a loss min(L, c) adds
     whether the row is handed over, that is, whether it costs c.
 
-    With --truth, coverage and the classes covered less than promised are reported, too.
+    With --truth, coverage and the classes below the target coverage are reported, too.
 
     Rows are processed in batches, so that memory does not grow with their number.
     """
@@ -129,7 +131,7 @@ def command(
             ):
                 tally = predict_file(predictor, source, file, level, tell)
     where = "standard output" if output == STDOUT else output
-    parts_there = f"{before:,} of {len(parts.files):,} parts were there before" if before else ""
+    parts_there = f"{before:,} of {len(parts.files):,} parts already existed" if before else ""
     size = cost = handed = None
     if tally.n:
         size, cost = tally.size / tally.n, tally.cost / tally.n
@@ -139,7 +141,7 @@ def command(
         sentence += [f"{in_unit('mean cost', predictor.loss.unit)} {cost:.6g}", *([empty] if tally.empty else [])]
         sentence += [*([] if handed is None else [f"{handed:.1%} handed over"]), *([parts_there] if before else [])]
     else:
-        sentence = [f"{where}: all {before:,} parts were there before"]
+        sentence = [f"{where}: all {before:,} parts already existed"]
     data: dict[str, Any] = {
         "file": output,
         **({} if p_values_file is None else {"p_values": p_values_file}),
@@ -163,7 +165,8 @@ def command(
     if folder and parts.manifest.parent == parts.folder:
         lines = (
             *lines,
-            f"{parts.manifest} had to go inside: read the sets as {Path(output) / '*'}.{form or 'parquet'}",
+            f"the manifest is in the folder ({parts.manifest}): read the sets as "
+            f"{Path(output) / '*'}.{form or 'parquet'}",
         )
     described = Description(lines=lines, verdict=(", ".join(sentence),), data=data)
     return finish(described, {"warnings": warnings}, err=output == STDOUT)
@@ -180,12 +183,12 @@ def _with_advice(how: Callable[[], str]) -> Iterator[None]:
 
 def _finished(parts: ResultFolder) -> str:
     there = sum(file.exists() for file in parts.files)
-    return f"{there:,} of {len(parts.files):,} parts are finished, and the same command goes on with the others"
+    return f"{there:,} of {len(parts.files):,} parts are finished; rerun the command to continue"
 
 
 def _harm(risk: Risk) -> str:
     error = "" if risk.error is None else f"; standard error {risk.error:.2g}"
-    return f"mean harm {risk.mean:.4g} (at most {risk.alpha:.4g} promised{error})"
+    return f"mean harm {risk.mean:.4g} (at most {risk.alpha:.4g} guaranteed{error})"
 
 
 def _is_folder(output: str) -> bool:

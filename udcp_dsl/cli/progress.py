@@ -24,7 +24,7 @@ _DELAY_SECONDS = 1.0  # seconds before anything is worth showing
 _LINE_SECONDS = 8.0  # seconds between lines without a terminal
 _BAR, _SHORTEST = 24, 4  # columns of the bar: at most, and at least if it is shown
 _POLL_SECONDS = 0.05  # seconds between checks whether numba is imported and can be listened to
-_COMPILES = "compiling, as the first time on a machine: up to a minute, then cached"
+_COMPILES = "compiling, once per machine: up to a minute"
 
 
 class Work:

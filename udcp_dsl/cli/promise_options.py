@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -28,18 +29,21 @@ def asks(names: Sequence[str] = tuple(OPTIONS), **narrowed: tuple[str, ...]) -> 
 
         command: Any = with_asked
         for name in reversed(names):
-            command = _click_option(name, OPTIONS[name], narrowed.get(name, OPTIONS[name].choices))(command)
+            own = OPTIONS[name]
+            if name in narrowed:
+                own = replace(own, choices=narrowed[name], help=own.narrowed_help or own.help)
+            command = _click_option(name, own)(command)
         return command  # type: ignore[no-any-return]  # with the options of a command
 
     return decorate
 
 
-def _click_option(name: str, own: Option, choices: tuple[str, ...]) -> Callable[[Any], Any]:
+def _click_option(name: str, own: Option) -> Callable[[Any], Any]:
     flag = f"--{name.replace('_', '-')}"
     if own.default is False:
         return click.option(flag, name, is_flag=True, help=own.help)
-    if choices:
-        return click.option(flag, name, type=click.Choice(list(choices)), help=own.help)
+    if own.choices:
+        return click.option(flag, name, type=click.Choice(list(own.choices)), help=own.help)
     return click.option(
         flag,
         name,

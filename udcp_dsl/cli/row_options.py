@@ -104,7 +104,7 @@ names_option = click.option(
     "label_names",
     callback=_label_names,
     metavar="FILE",
-    help="Names for readers, if labels are codes: a .csv with the columns label and name.",
+    help="Display names, if labels are codes: a .csv with the columns label and name.",
 )
 
 
@@ -274,7 +274,7 @@ def check_output(path: str, *endings: str) -> None:
     if not Path(path).parent.is_dir():
         raise InputError(f"{path}: there is no folder {str(Path(path).parent)!r} to write it to")
     ctx = click.get_current_context()
-    own_name = "and would be overwritten: give the output a name of its own"
+    own_name = "and would be overwritten: choose another name for the output"
     if sum(_is_same_file(path, name) for name in _names(ctx)) > 1:
         raise InputError(f"{path}: is named twice, {own_name}")
     if any(_is_same_file(path, file) for file in files_read(ctx)):
@@ -356,9 +356,9 @@ def _options(ctx: click.Context, parameter: click.Parameter, settings: tuple[str
 
 
 def _value(text: str) -> object:
-    """The value of an option: a number, true or false as in JSON; anything else is text."""
+    """The value of an option: a number, true or false as in JSON or Python; anything else is text."""
     try:
-        value: object = json.loads(text, parse_constant=str)
+        value: object = json.loads({"True": "true", "False": "false"}.get(text, text), parse_constant=str)
     except ValueError:
         return text
     return value if isinstance(value, int | float | str) else text

@@ -115,7 +115,7 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
     settings = {name: x for name, x in predictor.oracle.options.items() if x is not None and x is not False}
     if settings:
         yield "options", _settings(settings)
-    yield "promise", _promise(predictor)
+    yield "guarantee", _promise(predictor)
     yield from (("", line) for line in found_lines(predictor))
     yield "rows", predictor.fitted.rows_used
     takes = "logits" if predictor.logits else "numbers to be normalised" if predictor.normalize else "probabilities"
@@ -131,7 +131,7 @@ def _promise(predictor: SetPredictor) -> str:
     if predictor.calibrated.weighted:
         text += "; for new rows whose shift the weights describe"
     if predictor.pool:
-        text += "; those with too few rows of their own share a threshold, without a promise"
+        text += "; those with too few rows share a threshold, without a guarantee"
     if predictor.nonempty:
         text += "; no set is empty"
     if predictor.randomize:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ import click
 
 from udcp_dsl.cli.progress import step_counter, waiting
 from udcp_dsl.diagnostics import InputError, OracleError
+from udcp_dsl.threads import available_cores
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -109,7 +109,7 @@ def solving(
         ):
             yield work.at
         return
-    most = computing.workers or (cores() if rows is None or rows >= _WORTH_WORKERS else 1)
+    most = computing.workers or (available_cores() if rows is None or rows >= _WORTH_WORKERS else 1)
     with (
         step_counter(rows, doing) as advance,
         oracle.running(workers=most, checkpoint=computing.resume, advance=advance),
@@ -132,10 +132,5 @@ def on_cluster(computing: Computing, doing: str, rows: int | None) -> Iterator[t
     """Compute on a Dask cluster in this block: yields its client, and a function to call with the rows done."""
     from udcp_dsl.dask import connected
 
-    with waiting(doing, rows) as work, connected(computing.scheduler, computing.workers or cores()) as client:
+    with waiting(doing, rows) as work, connected(computing.scheduler, computing.workers or available_cores()) as client:
         yield client, work.reach
-
-
-def cores() -> int:
-    """The number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -48,8 +48,8 @@ def command(
     """Open a page in the browser to write a loss: errors as you type, the cost of a set, and the sets of every oracle.
 
     Rows are yours or those of a generated classifier. Without SPEC, the page opens with the examples. It is served on
-    127.0.0.1 only, at an address that holds a token. Files are read and written only in the folder of SPEC (without
-    SPEC, in the current one). Press Ctrl-C to end it.
+    127.0.0.1 only, at an address that contains a token. Files are read and written only in the folder of SPEC (without
+    SPEC, in the current one). Press Ctrl-C to stop it.
     """
     from udcp_dsl.studio.serving import listening, require_studio, serve
     from udcp_dsl.studio.spec_folder import open_spec
@@ -69,7 +69,7 @@ def command(
     studio = Studio(place, text, alpha=alphas[0]) if supply is None else Studio(place, text, supply, alpha=alphas[0])
 
     def ready(address: str) -> None:
-        lines = (f"{place.shown} is open at", "", f"  {address}", "", "Ctrl-C ends it.")
+        lines = (f"{place.shown} is open at", "", f"  {address}", "", "Ctrl-C stops it.")
         finish(Description(verdict=lines, data={"address": address, "spec": place.shown}))
         if not no_browser:
             import webbrowser
@@ -94,6 +94,7 @@ def _rows(place: SpecFolder, text: str, row_options: RowOptions) -> Supply:
     from udcp_dsl.loss import loads
     from udcp_dsl.studio.instances import own
 
-    labels = loads(text, folder=place.folder, name=place.name).labels
-    rows = row_options.read(labels)
+    loss = loads(text, folder=place.folder, name=place.name)
+    bare = Path(row_options.file).suffix in (".npy", ".npz") and row_options.inputs_file is None
+    rows = row_options.read(loss.labels if bare else loss)  # inputs that an array lacks are drawn
     return own(rows, f"{len(rows):,} rows of {Path(row_options.file).name}")

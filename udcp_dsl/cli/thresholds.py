@@ -111,7 +111,7 @@ def worth_line(predictor: SetPredictor) -> str:
         values = ", ".join(f"at {worth_text(x)}{f' in {name!r}' if name else ''}" for name, x in named.items())
         parts.append(f"at {'alpha ' if not parts else ''}{show_level(alpha)} {values}")
     first, *others = parts
-    return "; ".join([first.replace(" at ", " a missed truth is valued at ", 1), *others])
+    return "; ".join([first.replace(" at ", " a missed true label is valued at ", 1), *others])
 
 
 def threshold_table(predictor: SetPredictor) -> Table:
@@ -124,7 +124,7 @@ def threshold_table(predictor: SetPredictor) -> Table:
     columns = (
         Column("alpha", 0, kind="number"),
         *([] if kind is None else [Column(kind, 1)]),
-        Column("points", 2, ",d"),
+        Column("rows", 2, ",d"),
         Column("threshold", 3, ".10g"),
     )
     more = len(next(iter(found.values()))) - _SHOWN
@@ -149,6 +149,6 @@ def tuning_lines(tuning: Tuning) -> tuple[str, str]:
     costs = ", ".join(f"{cost:.4g}" for cost in tuning.mean_costs)
     return (
         f"lambda {tuning.best:g} of {grid}, which cost {costs} on {tuning.n:,} other rows;",
-        f"but for a chance of {tuning.delta:.0%}, at most {tuning.excess:.4g} above the best of these (costs lie in "
-        f"[{tuning.lo:.6g}, {tuning.hi:.6g}])",
+        f"with probability at least {1 - tuning.delta:.0%}, at most {tuning.excess:.4g} above the best of these "
+        f"(costs lie in [{tuning.lo:.6g}, {tuning.hi:.6g}])",
     )

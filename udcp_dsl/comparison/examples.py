@@ -155,8 +155,8 @@ def _why(
         fuller = here.copy()
         fuller[truth] = True
         return (
-            f"{ours} misses the truth, {name}: its probability is {p[truth]:.2g}, and with it the set would cost "
-            f"{loss(fuller):.4g} instead of {loss(here):.4g}. {rival} holds it, and pays {paid_for}."
+            f"{ours} misses the true label, {name}: its probability is {p[truth]:.2g}, and with it the set would cost "
+            f"{loss(fuller):.4g} instead of {loss(here):.4g}. {rival} contains it and costs {paid_for}."
         )
     names = [called(label) for label in loss.labels]
     likeliest = np.argsort(-p, kind="stable")
@@ -164,8 +164,8 @@ def _why(
     deeds = [f"takes {_listed(more)}, which {ours} leaves out"] if more else []
     deeds += [f"leaves out {_listed(less)}, which {ours} takes"] if less else []
     holds = [oracle for oracle, mask in ((ours, here), (rival, there)) if mask[truth]]
-    held = {0: "Neither holds", 2: "Both hold"}.get(len(holds)) or f"Of the two, only {holds[0]} holds"
-    return f"{rival} {', and '.join(deeds)}: {paid_for}. {held} the truth, {name}."
+    held = {0: "Neither contains", 2: "Both contain"}.get(len(holds)) or f"Only {holds[0]} contains"
+    return f"{rival} {', and '.join(deeds)}: {paid_for}. {held} the true label, {name}."
 
 
 def _listed(labels: Sequence[str]) -> str:

@@ -120,6 +120,11 @@ class Summary:
     alpha_found: float | None = None
     total: float | None = None
 
+    @property
+    def objective(self) -> float:
+        """What oracles are ranked by: the mean cost and, with `miss`, the misses."""
+        return self.cost_mean if self.total is None else self.total
+
 
 @dataclass(frozen=True)
 class Example:
@@ -167,7 +172,7 @@ class Comparison(Result):
     curves : dict
         Points (alpha, coverage, mean cost) of the first split, by (loss, oracle).
     examples : dict
-        Rows to look at, by loss. In the first, `price` is cheaper and right; in the second, it misses the truth;
+        Rows to look at, by loss. In the first, `price` is cheaper and right; in the second, it misses the true label;
         then rows whose sets differ most in cost, and some spread over the rest.
     accuracy : float
         How often the likeliest label is the true one.
@@ -242,7 +247,11 @@ class Comparison(Result):
         """One sentence on how the probabilities were repaired."""
         if self.repairs:
             return "; ".join(map(str, self.repairs))
-        return "p taken as it is" if self.promise.repair is None else "p left as it is: too few rows for a repair"
+        return (
+            "probabilities unchanged (no repair requested)"
+            if self.promise.repair is None
+            else "probabilities unchanged (too few rows to fit a repair)"
+        )
 
     def at(self, alpha: Fraction) -> str:
         """The level of a comparison in words.
@@ -452,7 +461,7 @@ class Comparison(Result):
             unit = self.losses[self.names.index(name)].unit
             shown = [points[i] for i in (len(points) // 3, 2 * len(points) // 3)] if len(points) > 2 else points
             worths = " and ".join(f"{with_unit(f'{tau:.4g}', unit)} at coverage {c:.3f}" for c, tau in shown)
-            yield f"{name} by {oracle}: a missed truth is valued at {worths}"
+            yield f"{name} by {oracle}: a missed true label is valued at {worths}"
 
     def _data(self) -> dict[str, object]:
         beside = self.beside
@@ -460,7 +469,7 @@ class Comparison(Result):
             "n": self.n,
             "K": self.K,
             "accuracy": self.accuracy,
-            "alphas": [show_level(alpha) for alpha in self.alphas],
+            "alphas": [show_level(alpha) for alpha in self.alphas] if self.promise.miss is None else [],
             "splits": self.splits,
             "seed": self.seed,
             "fractions": self.fractions,
@@ -571,19 +580,15 @@ def _plain(summary: Summary) -> dict[str, Any]:
         return {name: {"coverage": covered, "share": share} for name, (covered, share) in strata.items()}
 
     by = {key: named(value) for key, value in vars(summary).items() if key.startswith("by_")}
-    return {**vars(summary), **by, "alpha": show_level(summary.alpha)}
+    return {**vars(summary), **by, "alpha": None if summary.total is not None else show_level(summary.alpha)}
 
 
 def side_by_side(summaries: Sequence[Summary], title: Line = "") -> Table:
     """A table of the oracles for one loss at one alpha, with the cheapest marked."""
     found = summaries[0].total is not None
-
-    def paid(x: Summary) -> float:
-        return x.cost_mean if x.total is None else x.total
-
-    cheapest = min(map(paid, summaries))
+    cheapest = min(x.objective for x in summaries)
     columns = (
-        Column("oracle", lambda x: f"{x.oracle} *" if paid(x) == cheapest else x.oracle),
+        Column("oracle", lambda x: f"{x.oracle} *" if x.objective == cheapest else x.oracle),
         *([Column("alpha", "alpha_found", ".4f"), Column("with misses", "total", ".5g")] if found else []),
         *([] if summaries[0].risk is None else [Column("harm", "risk", ".4g")]),
         Column("coverage", "coverage", ".4f"),
@@ -594,7 +599,7 @@ def side_by_side(summaries: Sequence[Summary], title: Line = "") -> Table:
         Column("empty", "empty", ".1%"),
         Column("seconds", "seconds", ".3f"),
     )
-    return Table(columns, summaries, title, stands_out=lambda x: paid(x) == cheapest)
+    return Table(columns, summaries, title, stands_out=lambda x: x.objective == cheapest)
 
 
 def _table_by_oracle(title: str, cells: Mapping[str, Mapping[str, str]], order: Sequence[str] = ()) -> Table:

@@ -75,7 +75,7 @@ def compare(
     workers: int = 2,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compare what oracles cost and cover, on random splits of rows with known truth.
+    """Compare what oracles cost and cover, on random splits of labelled rows.
 
     The rows must not be those that the classifier was trained on. The same seed gives the same result, except for
     times.
@@ -114,7 +114,7 @@ def compare(
     label_names : mapping, optional
         Names of labels for readers, if the labels are codes.
     miss : float, optional
-        What a missed truth is worth, in the unit of the loss, in place of `alphas`: each oracle finds its own alpha on
+        Cost of a missed true label, in the unit of the loss. Replaces `alphas`: each oracle finds its own alpha on
         each split.
     conditional : {"difficulty", "decision"}, optional
         Add a second comparison on the same splits, `beside`, with coverage guaranteed in each part by difficulty, or
@@ -160,47 +160,26 @@ def compare(
     asked = compared_promise(promise_from(promise, {**locals(), "alpha": alphas}))
     compared = (losses,) if isinstance(losses, Loss) else tuple(losses)
     names = _names(compared)
-    warn_of_high_alpha(asked)
-    for loss in compared:
-        asked.harm(loss)  # in the unit of each loss's spec, so that alpha must be valid for each
-        if asked.by_decision:
-            check_decides(loss)
-    for name, value, least in (("splits", splits, 1), ("workers", workers, 1)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InputError(f"{name} is {value!r}: give a whole number, {least} or more")
-    called = dict(label_names or {})
-    unknown = sorted(set(called) - set(compared[0].labels))
-    if unknown:
-        raise InputError(f"label_names: {unknown[0]!r} is not a label; {did_you_mean(unknown[0], compared[0].labels)}")
+    _check(asked, compared, {"splits": splits, "workers": workers})
+    called = _called(compared[0], label_names)
     contenders, skipped = _contenders(compared, names, oracles)
-    for loss in compared:
-        if any(x.by_cost for contender in contenders if contender.loss is loss for x in contender.oracles.values()):
-            warn_of_free_labels(loss)
+    _warn_of_free_labels(compared, contenders)
     given = {"y": y, "groups": groups, "inputs": inputs, "ids": ids, "ignore": ignore, "class_names": class_names}
     data = rows_of(probs, compared[0].labels, loss=[*map(asked.reads, compared)], **given)
     warn_of_another_order(data)
     repairs, numbers, data = _repaired(contenders[0], asked, data)
     folds = deal(len(data), fractions, asked.seed, int(splits))
     overall = replace(asked, conditional=None, bins=None)
-    kept = (overall,) if asked.is_marginal else (overall, asked)
-    for each in kept:
-        for loss in {each.rule(1, each.harm(loss)): loss for loss in compared}.values():
-            warn_of_too_few(folds[0], each, loss, tuned=any(contender.tuned for contender in contenders))
+    promises = (overall,) if asked.is_marginal else (overall, asked)
+    _warn_of_few_rows(folds[0], promises, compared, tuned=any(contender.tuned for contender in contenders))
     if asked.risk is None:
         warn_of_zeros(data, min(asked.alphas))
-    results, abstaining = _results(contenders, data, folds, kept, workers, progress)
+    results, abstaining = _results(contenders, data, folds, promises, workers, progress)
     skipped |= abstaining
     for name in names:
         if all(of != name for of, _ in results):
             raise AbstainingIsCheapest(next(why for (of, _), why in reversed(skipped.items()) if of == name))
     first = {key: found[0][0] for key, found in results.items()}
-
-    def shown(name: str, loss: Loss) -> tuple[Example, ...]:
-        own = {oracle: x for (of, oracle), x in first.items() if of == name}
-        masks = {oracle: x.mask for oracle, x in own.items() if x.mask is not None}
-        p_values = {oracle: x.p_values for oracle, x in own.items() if x.p_values is not None}
-        return examples(loss, data, folds[0].test, masks, lambda label: called.get(label, label), p_values, numbers)
-
     comparison = Comparison(
         losses=compared,
         names=names,
@@ -211,7 +190,10 @@ def compare(
         runs=_runs(results, 0),
         skipped=skipped,
         curves={key: tuple((x.alpha, x.coverage, x.cost) for x in found.curve.points) for key, found in first.items()},
-        examples={name: shown(name, loss) for name, loss in zip(names, compared, strict=True)},
+        examples={
+            name: _examples(loss, data, folds[0].test, _of_loss(name, first), called, numbers)
+            for name, loss in zip(names, compared, strict=True)
+        },
         accuracy=data.hits / len(data),
         n=len(data),
         K=compared[0].K,
@@ -225,6 +207,59 @@ def compare(
         return comparison
     beside = replace(comparison, promise=asked, runs=_runs(results, 1), curves={}, along={}, examples={})
     return replace(comparison, beside=beside)
+
+
+def _check(promise: Promise, losses: Sequence[Loss], counts: Mapping[str, int]) -> None:
+    """Refuse what cannot be compared, and warn of a high alpha."""
+    warn_of_high_alpha(promise)
+    for loss in losses:
+        promise.harm(loss)  # in the unit of each loss's spec, so that alpha must be valid for each
+        if promise.by_decision:
+            check_decides(loss)
+    for name, value in counts.items():
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise InputError(f"{name} is {value!r}: give a whole number, 1 or more")
+
+
+def _called(loss: Loss, label_names: Mapping[str, str] | None) -> dict[str, str]:
+    """The names of labels for readers; InputError for what is not a label."""
+    called = dict(label_names or {})
+    unknown = sorted(set(called) - set(loss.labels))
+    if unknown:
+        raise InputError(f"label_names: {unknown[0]!r} is not a label; {did_you_mean(unknown[0], loss.labels)}")
+    return called
+
+
+def _warn_of_free_labels(losses: Sequence[Loss], contenders: Sequence[Contender]) -> None:
+    for loss in losses:
+        if any(x.by_cost for contender in contenders if contender.loss is loss for x in contender.oracles.values()):
+            warn_of_free_labels(loss)
+
+
+def _warn_of_few_rows(folds: Folds, promises: Sequence[Promise], losses: Sequence[Loss], *, tuned: bool) -> None:
+    """Warn once for each promise and rule: losses with one rule need equally many rows."""
+    for each in promises:
+        for loss in {each.rule(1, each.harm(loss)): loss for loss in losses}.values():
+            warn_of_too_few(folds, each, loss, tuned=tuned)
+
+
+def _of_loss(name: str, results: Mapping[tuple[str, str], SplitResult]) -> dict[str, SplitResult]:
+    """The results for one loss, by oracle."""
+    return {oracle: result for (of, oracle), result in results.items() if of == name}
+
+
+def _examples(
+    loss: Loss,
+    data: Rows,
+    test: Places,
+    results: Mapping[str, SplitResult],
+    called: Mapping[str, str],
+    numbers: Places,
+) -> tuple[Example, ...]:
+    """Instructive test rows with the sets of each oracle; `numbers` are the positions of `data` among all rows."""
+    masks = {oracle: x.mask for oracle, x in results.items() if x.mask is not None}
+    p_values = {oracle: x.p_values for oracle, x in results.items() if x.p_values is not None}
+    return examples(loss, data, test, masks, lambda label: called.get(label, label), p_values, numbers)
 
 
 def _results(

@@ -82,7 +82,7 @@ def warn_of_too_few(folds: Folds, promise: Promise, loss: Loss, *, tuned: bool) 
         need = bins_needed(promise.bin_count, need)
         needed += f" in each of {promise.bin_count} bins by difficulty, {need} in all"
     if len(folds.calibration) < need:
-        effect = "sets of some bins hold every label" if by_bin else "all sets hold every label"
+        effect = "sets of some bins contain all labels" if by_bin else "all sets contain all labels"
         faults.insert(0, (f"the fold for thresholds has {len(folds.calibration)} rows", effect))
     remedy = "give more rows or a larger alpha" + (", or fewer bins" if by_bin else "")
     for fold, effect in faults:

@@ -168,7 +168,7 @@ def sweep(loss: Loss, probs: Any, y: Any = None, *, param: str, values: Sequence
     if isinstance(values, str) or not len(values):
         raise InputError(f"values is {values!r}: give a list of numbers")
     if getattr(options.get("promise"), "conditional", options.get("conditional")) is not None:
-        raise InputError("a sweep shows one promise: leave out conditional=, or compare at one value")
+        raise InputError("a sweep shows one guarantee: leave out conditional=, or compare at one value")
     losses = [loss.with_params(**{param: value}) for value in values]
     numbers = tuple(made.params[param] for made in losses)
     if len(set(numbers)) < len(numbers):

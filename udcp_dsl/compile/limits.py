@@ -38,12 +38,12 @@ def _checked(d: Declared, checker: Checker, x: ast.Limit, *, one_row: bool) -> L
     if left is None or right is None or not d.K:
         return None
     if right.number is None:
-        way_out = "put a number or a parameter behind <=, and all that depends on the set before it"
+        way_out = "put a number or parameter on the right of <=, and everything that depends on the set on the left"
         d.error("E271", body.right.span, f"the bound of limit {name!r} depends on the set", way_out)
         return None
     if (left.number is not None or left.by_row) and not one_row:
         number = body.left.span.line if left.number is None else f"{left.number:g}"
-        message = f"limit {name!r} is on the number {number}, which no choice of sets changes"
+        message = f"limit {name!r} bounds the number {number}, which does not depend on the set"
         d.error("E271", body.left.span, message, "limit an expression that depends on the set, such as any(C)")
         return None
     text = body.left.span.line
@@ -54,7 +54,7 @@ def _checked(d: Declared, checker: Checker, x: ast.Limit, *, one_row: bool) -> L
     if right.number < lo - 1e-9 * max(1.0, abs(right.number)):
         always = f"is always {lo:g}" if lo == hi else f"is at least {lo:g} on every set"
         way_out = f"raise the limit above {lo:g}, or limit another expression"
-        d.error("E272", body.span, f"limit {name!r} cannot be held: {text} {always}", way_out)
+        d.error("E272", body.span, f"limit {name!r} cannot be met: {text} {always}", way_out)
         return None
     if right.number >= hi:
         d.warn("W273", body.span, f"limit {name!r} always holds: {text} is at most {hi:g}", "lower it, or remove it")

@@ -68,7 +68,7 @@ _WAY_OUT = {
 
 def _instead(call: ast.Call, kind: str) -> str:
     if call.name in ("max", "min"):
-        return f"{call.name} of one argument takes costs; of expressions it takes two or more"
+        return f"with one argument, {call.name} takes costs; with expressions, it takes two or more"
     return _WAY_OUT[kind]
 
 
@@ -105,7 +105,7 @@ def described(d: Declared, ref: ast.Ref) -> tuple[str, list[str]]:
         case Actions():
             return "a table of actions", [f"worst({name})"]
         case _:
-            kind = {float: "a number", RowInput: "a number that comes with each row"}.get(type(thing), "an expression")
+            kind = {float: "a number", RowInput: "a per-row number"}.get(type(thing), "an expression")
             return kind, [ref.head.text]
 
 
@@ -266,7 +266,7 @@ def _named(
     kinds = (n for n, t in d.things.items() if _KINDS[kind](t) or (kind == "distance" and isinstance(t, Hierarchy)))
     if thing is None and name not in d.definitions:
         there_is_no = "there is no" if _ARTICLE[kind].startswith("a ") else "there are no"
-        what = _ARTICLE[kind].removeprefix("a ")
+        what = _ARTICLE[kind].removeprefix("a ").replace(" or a ", " or ")
         suggestion = d.suggest_name(name, kinds)
         fixes = suggestion.fixes(ref.head.span, only=lambda n: not ref.parts and fits(d.things[n]))
         d.error("E211", ref.head.span, f"{there_is_no} {what} {name!r}", suggestion.help or _WAY_OUT[kind], fixes=fixes)

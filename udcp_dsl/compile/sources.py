@@ -30,7 +30,7 @@ _DEEPEST = 200
 
 # A number in a cell; Python's float() would also accept 1_000 and the digits of any script.
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
-_LOOKED_FOR = "files are looked for from the spec's own folder on"
+_LOOKED_FOR = "paths are relative to the spec's folder"
 _NUMBERS = "write a finite number, such as 2, -0.5 or 1e-3"
 
 
@@ -82,8 +82,8 @@ class Files:
     def _carried(self, path: str) -> bytes:
         assert self._contents is not None
         if path not in self._contents:
-            message, suggestion = f"{path!r} is not among the files carried along", suggest(path, self._contents)
-            raise FileFault("E301", message, "no file is carried along", wrong=path, suggestion=suggestion)
+            message, suggestion = f"{path!r} is not among the spec's files", suggest(path, self._contents)
+            raise FileFault("E301", message, "the spec has no files", wrong=path, suggestion=suggestion)
         return self._contents[path]
 
     def _from_disk(self, path: str) -> bytes:
@@ -162,7 +162,7 @@ class Table:
                 first = self.lines[rows[row[at]]]
                 raise FileFault(
                     "E306",
-                    f"{self.path}:{self.lines[i]}: {row[at]!r} stands twice in column {self.header[at]!r} "
+                    f"{self.path}:{self.lines[i]}: {row[at]!r} appears twice in column {self.header[at]!r} "
                     f"(first on line {first})",
                     "each row needs a different key; `by` names the column of keys (`column` for the labels)",
                 )
@@ -227,19 +227,19 @@ def read_csv(path: str, data: bytes) -> Table:
             elif len(cleaned) != len(header):
                 raise FileFault(
                     "E303", f"{path}:{line}: {len(cleaned)} fields where the header has {len(header)}",
-                    "give each row one field a column; a field that holds a comma stands in double quotes",
+                    "give each row one field per column; put fields that contain commas in double quotes",
                 )  # fmt: skip
             else:
                 rows.append(cleaned)
                 lines.append(line)
     except csv.Error as error:
-        way_out = "check the double quotes: each that opens a field has to be closed"
+        way_out = "check the double quotes: each opening quote needs a closing one"
         raise FileFault("E303", f"{path}:{reader.line_num}: not CSV: {error}", way_out) from None
     if header is None:
         raise FileFault("E303", f"{path} is empty", "give it a header and a row for each label")
     if len(set(header)) < len(header):
         twice = next(name for name, many in Counter(header).items() if many > 1)
-        raise FileFault("E306", f"{path}: column {twice!r} stands twice in the header", "rename one of them")
+        raise FileFault("E306", f"{path}: column {twice!r} appears twice in the header", "rename one of them")
     return Table(path, header, tuple(rows), tuple(lines))
 
 
@@ -258,7 +258,7 @@ def read_json(path: str, data: bytes) -> object:
         found: dict[str, object] = {}
         for key, value in pairs:
             if key in found:
-                raise FileFault("E306", f"{path}: the key {key!r} stands twice in one object", "keep one of them")
+                raise FileFault("E306", f"{path}: the key {key!r} appears twice in one object", "keep one of them")
             found[key] = value
         return found
 
@@ -299,11 +299,13 @@ def read_npy(path: str, data: bytes) -> npt.NDArray[np.float64]:
     try:
         array = np.load(io.BytesIO(data), allow_pickle=False)
     except Exception as error:  # a damaged header makes numpy raise almost anything, tokenize's errors among them
-        why = "it holds Python objects" if "pickle" in str(error) and b"|O" in data[:200] else "it is not a .npy array"
+        why = (
+            "it contains Python objects" if "pickle" in str(error) and b"|O" in data[:200] else "it is not a .npy array"
+        )
         raise FileFault("E303", f"{path}: {why}", "save a plain array of numbers with numpy.save") from None
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
         raise FileFault(
-            "E303", f"{path} does not hold an array of numbers", "save a plain array of numbers with numpy.save"
+            "E303", f"{path} does not contain an array of numbers", "save a plain array of numbers with numpy.save"
         )
     numbers = array.astype(np.float64)
     if not np.isfinite(numbers).all():

@@ -43,7 +43,7 @@ class Value:
 
     @property
     def by_row(self) -> bool:
-        """Whether it is a number that comes with each row, or an indicator of the row."""
+        """Whether it is a per-row number, or an indicator of the row."""
         return isinstance(self.node, RowNumber)
 
     @property
@@ -102,7 +102,7 @@ class Checker:
                     cycle = path[path.index(target) :]
                     self._error(
                         "E260", used.span, f"{target!r} is defined by itself: {' -> '.join([*cycle, target])}",
-                        "take one of these references out",
+                        "remove one of these references",
                         related=[Related(definitions[n].name.span, "part of the cycle") for n in cycle],
                     )  # fmt: skip
                     for member in cycle:
@@ -352,8 +352,8 @@ class Checker:
             if operator == "/" and x.number == 0:
                 return self._error("E403", e.span, "division by zero", "divide by a number other than 0")
             if operator == "/" and x.by_row:
-                message = f"division by a number that comes with each row: {short(e)}"
-                return self._error("E403", e.span, message, "multiply by an input that holds its inverse")
+                message = f"division by a per-row number: {short(e)}"
+                return self._error("E403", e.span, message, "multiply by an input that is its inverse")
 
         def multiply(*x: Floats) -> Floats:
             product = np.asarray(1.0)
@@ -374,7 +374,7 @@ class Checker:
         for (operator, e), x in zip(expr.factors, v, strict=True):
             if operator == "/":
                 if x.number is None:
-                    message = f"division by what depends on the set: {short(e)}"
+                    message = f"division by an expression that depends on the set: {short(e)}"
                     return self._error("E403", e.span, message, "divide by a number other than 0")
                 factor /= x.number
             elif x.number is not None:
@@ -418,7 +418,7 @@ class Checker:
 
     def _apply_to_count(self, span: Span, v: Sequence[Value], f: Callable[..., Floats], what: str) -> Value | None:
         if any(x.by_row for x in v):
-            message = f"{what} takes no number that comes with each row"
+            message = f"{what} takes no per-row number"
             return self._error("E404", span, message, "compute it outside and give it as an input")
         folded = self._try_fold(span, v, f)
         if folded is None:

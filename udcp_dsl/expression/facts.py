@@ -186,6 +186,11 @@ def _adjective(name: str) -> str:
     return "a function of size alone" if name == "cardinality" else name
 
 
+def _expression(name: str) -> str:
+    article = "an" if name[0] in "aeiou" else "a"
+    return _adjective(name) if name == "cardinality" else f"{article} {name} expression"
+
+
 def constant(value: float) -> Rules:
     return Rules(Interval(value, value), {name: proved("constant") for name in COMPOSED})
 
@@ -210,7 +215,7 @@ def scale(factor: float, e: Facts) -> Rules:
     turned = {}
     for name in COMPOSED:
         source = _SWAP.get(name, name)
-        turned[name] = when(f"a negative multiple of what is {_adjective(source)}", getattr(e, source))
+        turned[name] = when(f"a negative multiple of {_expression(source)}", getattr(e, source))
     return Rules(Interval(hi, lo), turned)
 
 
@@ -280,7 +285,9 @@ def gate(i: Facts, e: Facts, span: Span | None) -> Rules:
     positive = given(lo >= 0, "the factor beside the indicator may be negative", span)
     negative = given(hi <= 0, "the factor beside the indicator may be positive", span)
     up_up = "product of nondecreasing, nonnegative factors"
-    nothing = unknown("a product keeps this only for factors that are supermodular and go the same way", span)
+    nothing = unknown(
+        "a product keeps this only for supermodular factors that are both monotone or both antitone", span
+    )
     facts = {
         "monotone": either(
             when(up_up, i.monotone, e.monotone, positive),
@@ -332,9 +339,13 @@ def minimum(operands: Sequence[Facts], span: Span | None) -> Rules:
         e, f = operands
         gap = add([e, negate(f)]).facts
         ordered = either(gap["monotone"], gap["antitone"])
-        submodular = when("a minimum of submodular functions whose difference goes one way", e.submodular, f.submodular)
+        submodular = when(
+            "a minimum of submodular functions whose difference is monotone or antitone", e.submodular, f.submodular
+        )
         if submodular and not ordered:
-            submodular = unknown("a minimum is submodular only where its arguments differ by what goes one way", span)
+            submodular = unknown(
+                "a minimum is submodular only if the difference of its arguments is monotone or antitone", span
+            )
     facts["submodular"] = submodular
     facts["supermodular"] = unknown("a minimum is not supermodular in general", span)
     facts["separable"] = unknown("a minimum is not separable in general", span)
@@ -357,7 +368,7 @@ def maximum(operands: Sequence[Facts], span: Span | None) -> Rules:
         "monotone": turned.facts["antitone"],
         "antitone": turned.facts["monotone"],
         "supermodular": when(
-            "a maximum of supermodular functions whose difference goes one way", turned.facts["submodular"]
+            "a maximum of supermodular functions whose difference is monotone or antitone", turned.facts["submodular"]
         ),
         "submodular": unknown("a maximum is not submodular in general", span),
         "separable": unknown("a maximum is not separable in general", span),
@@ -375,8 +386,8 @@ def at_least(e: Facts, k: float, tolerance: float, span: Span | None) -> Rules:
     if e.interval.hi < k - 2 * tolerance:
         return constant(0.0)
     facts = _indicator_lacks("a comparison keeps monotone and antitone alone", span)
-    facts["monotone"] = when("a threshold of what is monotone", e.monotone)
-    facts["antitone"] = when("a threshold of what is antitone", e.antitone)
+    facts["monotone"] = when("a threshold on a monotone expression", e.monotone)
+    facts["antitone"] = when("a threshold on an antitone expression", e.antitone)
     facts["cardinality"] = when("a threshold of a function of size", e.cardinality)
     return Rules(Interval(0.0, 1.0), facts)
 
@@ -405,7 +416,7 @@ def complement(i: Facts) -> Rules:
     turned = scale(-1.0, i)
     facts = dict(turned.facts)
     for name, source in _SWAP.items():
-        facts[name] = when(f"the complement of what is {source}", getattr(i, source))
+        facts[name] = when(f"the complement of {_expression(source)}", getattr(i, source))
     return Rules(Interval(1 - i.interval.hi, 1 - i.interval.lo), facts)
 
 
@@ -452,7 +463,7 @@ def disjunction(operands: Sequence[Facts], span: Span | None) -> Rules:
     for name in ("monotone", "antitone"):
         facts[name] = when(f"every part is {name}", *(getattr(f, name) for f in live))
     if facts["submodular"]:
-        facts["submodular"] = proved("any of several submodular indicators that go the same way")
+        facts["submodular"] = proved("any of several submodular indicators that are all monotone or all antitone")
     elif len(live) > 1:
         facts["supermodular"] = unknown("`or` is not supermodular in general", span)
         facts["separable"] = unknown("`or` is not separable in general", span)
@@ -473,12 +484,12 @@ def choice(i: Facts, e: Facts, f: Facts, span: Span | None) -> Rules:
     facts = {name: unknown("`if` keeps this only with constant branches", span) for name in COMPOSED}
     # A monotone submodular indicator is any(C). Once the set touches C, a further label changes e, which falls, and no
     # longer f, which rises; the step e - f >= 0 is paid only once. For a falling one, 1 - any(C), e and f swap roles.
-    once = "a step that is paid for once, above what is submodular"
+    once = "a step that is paid for once, above a submodular expression"
     facts["submodular"] = either(
         when(once, i.submodular, i.monotone, e.submodular, e.antitone, f.submodular, f.monotone, above),
         when(once, i.supermodular, i.antitone, e.submodular, e.monotone, f.submodular, f.antitone, below),
     )
-    gained = "a step that is gained once, below what is supermodular"
+    gained = "a step that is gained once, below a supermodular expression"
     facts["supermodular"] = either(
         when(gained, i.submodular, i.monotone, e.supermodular, e.monotone, f.supermodular, f.antitone, below),
         when(gained, i.supermodular, i.antitone, e.supermodular, e.antitone, f.supermodular, f.monotone, above),

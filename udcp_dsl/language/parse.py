@@ -49,7 +49,7 @@ def _near_path(name: str) -> str:
     try:
         if Path(name).is_dir():
             inside = min((path for path in Path(name).iterdir() if path.suffix == ".loss"), default=None)
-            return "it holds no .loss file" if inside is None else f"give a file, such as {str(inside)!r}"
+            return "it contains no .loss file" if inside is None else f"give a file, such as {str(inside)!r}"
         folder = Path(name).parent
         close = nearest(Path(name).name, (entry.name for entry in folder.iterdir() if entry.suffix == ".loss"))
     except (OSError, ValueError):
@@ -84,7 +84,7 @@ def read_source(path: str | os.PathLike[str]) -> Source:
     source = Source(name, text)
     if "\0" in text:
         place = text.index("\0")
-        message, way_out = "the file holds a NUL character", "is it a text file? remove the character"
+        message, way_out = "the file contains a NUL character", "is it a text file? remove the character"
         raise SpecError([Diagnostic("E102", Span(source, place, place + 1), message, way_out)])
     return source
 
@@ -323,8 +323,8 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
     def labels(self, children: list[Any]) -> ast.Labels:
         span = self._span(children)
         if self.ranged - self._ranged_before > _LONGEST_RANGE and not self.faults:
-            way_out = f"they are at most {_LONGEST_RANGE:,}; a file may hold more"
-            self._fault("E125", span, f"these ranges are {self.ranged - self._ranged_before:,} labels", way_out)
+            way_out = f"at most {_LONGEST_RANGE:,} are allowed; use a file for more"
+            self._fault("E125", span, f"these ranges have {self.ranged - self._ranged_before:,} labels", way_out)
         return ast.Labels(self._body(children[1:]), span=span)
 
     def hierarchy(self, children: list[Any]) -> ast.Hierarchy:
@@ -403,7 +403,7 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         first, last = (int(end[:20]) for end in children)
         span = self._span(children)
         if last - first >= _LONGEST_RANGE or any(len(end) > 18 for end in children):
-            way_out = f"a range holds at most {_LONGEST_RANGE:,} labels"
+            way_out = f"a range contains at most {_LONGEST_RANGE:,} labels"
             self._fault("E125", span, f"the range {span.text} is too long", way_out)
         elif first > last:
             message, way_out = f"the range {span.text} runs backwards", "write the smaller number first"
@@ -412,8 +412,10 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         else:
             before, self.ranged = self.ranged, self.ranged + last - first + 1
             if before <= _LONGEST_RANGES < self.ranged:
-                way_out = f"all ranges of a spec together hold at most {_LONGEST_RANGES:,} labels: read them from files"
-                self._fault("E125", span, f"with the range {span.text} the ranges of the spec are too long", way_out)
+                way_out = (
+                    f"all ranges of a spec together contain at most {_LONGEST_RANGES:,} labels: read them from files"
+                )
+                self._fault("E125", span, f"with the range {span.text}, the ranges of the spec are too long", way_out)
         return ast.Range(first, last, span=span)
 
     def file(self, children: list[Any]) -> ast.File:

@@ -259,7 +259,7 @@ def _fault_of_string(source: Source, token: Token) -> Diagnostic | None:
             return Diagnostic(
                 "E104",
                 Span(source, place, place + 1),
-                f"a string cannot hold the character U+{ord(character):04X}",
+                f"a string cannot contain the character U+{ord(character):04X}",
                 "write a control character as an escape: \\t for a tab, \\u0007 for others",
             )
     return None
@@ -323,7 +323,7 @@ class _StatementSplitter:
             return None
         quoted = f'"{span.text}"'
         fixes = (Fix.write(span, quoted),) if "\\" not in span.text else ()
-        message = f"a label with '{tokens[i].text}' is quoted"
+        message = f"a label that contains '{tokens[i].text}' must be quoted"
         return Diagnostic("E111", span, message, f"write {quoted}", fixes=fixes)
 
     def _add(self, fault: Diagnostic) -> None:

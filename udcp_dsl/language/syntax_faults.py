@@ -213,7 +213,7 @@ def _bad_range(stop: Stop) -> Diagnostic | None:
     elif stop.text(i + 1) == ".." and stop.kind == "word" and stop.expects("INT"):
         way_out = "list the labels one by one"
         if stop.found.isdecimal():
-            way_out = "leave out leading zeros; labels that have them are listed one by one, quoted"
+            way_out = "leave out leading zeros; list labels that have them one by one, quoted"
     elif stop.before == ".." or (stop.found == "." and ".." in (stop.text(i - 2), stop.text(i + 2))):
         way_out = "write 0..9"
     else:
@@ -244,7 +244,7 @@ def _malformed_number(stop: Stop) -> Diagnostic | None:
         return _not_a_number(stop, span, _number_meant(whole))
     if stop.expects("INT"):
         what = "with leading zeros" if whole.isdecimal() else f"that starts with '{whole[0]}'"
-        return _quoted(stop, f"a label {what} is quoted", span)
+        return _quoted(stop, f"a label {what} must be quoted", span)
     return None
 
 
@@ -282,9 +282,9 @@ def _needs_quotes(stop: Stop) -> Diagnostic | None:
     if i == 2 and stop.keyword != "labels":
         name = re.sub(r"[^0-9A-Za-z_]", "_", whole)
         fixes = [Fix.write(span, name)] if is_name(name) else []
-        return stop.fault("E112", f"a declared name cannot hold '{sign}'", f"write {name}", span, fixes)
+        return stop.fault("E112", f"a declared name cannot contain '{sign}'", f"write {name}", span, fixes)
     what = "label" if stop.expected & {"RBRACE", "_COLON"} else "name"
-    return _quoted(stop, f"a {what} with '{sign}' is quoted", span)
+    return _quoted(stop, f"a {what} that contains '{sign}' must be quoted", span)
 
 
 def _reserved_name(stop: Stop) -> Diagnostic | None:
@@ -437,7 +437,7 @@ def _way_out(stop: Stop) -> str:
         if found == "not":
             return "put it in parentheses: (not ...)"
         if found == "{":
-            return "labels in braces stand inside an atom: any({ a, b })"
+            return "use labels in braces inside an atom: any({ a, b })"
         if found in KEYWORDS:
             return f"'{found}' is a word of the language; a declared name cannot be one"
         return "an expression is a number, a name, an atom such as size or sum(c), or made of these"

@@ -83,14 +83,14 @@ def _unseen(predictor: SetPredictor, rows: Rows) -> Rows:
 
 def _refuse_adapted(predictor: SetPredictor) -> None:
     if predictor.fitted.find(NewMix) is not None:
-        raise InputError("the predictor is adapted to a new mix already: adapt the original predictor")
+        raise InputError("the predictor is already adapted to a new mix: adapt the original predictor")
 
 
 def _refuse_promise(predictor: SetPredictor) -> None:
     promise = predictor.promise
     if promise.by_class:
         raise InputError(
-            f"{promise.asked} covers each class by itself, whatever the mix of labels: there is nothing to "
+            f"{promise.asked} covers each class separately, whatever the mix of labels: there is nothing to "
             "adapt; adapt(probs) without calibration reports the mix"
         )
     if not promise.is_marginal:
@@ -101,8 +101,8 @@ def _refuse_promise(predictor: SetPredictor) -> None:
     if predictor.multipliers is not None:
         names = ", ".join(repr(limit.name) for limit in predictor.loss.limits)
         raise InputError(
-            f"limits ({names}) are held on average over the label mix that their multipliers were found for, and "
-            "cannot be adapted: take them out of the spec, or calibrate on rows of the new mix"
+            f"limits ({names}) are met on average over the label mix that their multipliers were found for, and "
+            "cannot be adapted: remove them from the spec, or calibrate on rows of the new mix"
         )
     if predictor.calibrated.weighted:
         raise InputError(
@@ -110,7 +110,7 @@ def _refuse_promise(predictor: SetPredictor) -> None:
             "predictor that was calibrated without weights"
         )
     if promise.randomize:
-        raise InputError("adapt and randomize exclude each other: the randomised rank counts points, not weights")
+        raise InputError("adapt and randomize exclude each other: the randomised rank counts rows, not weights")
     if promise.confidence is not None:
         raise InputError(
             "adapt and confidence exclude each other: under weights, the coverage of one calibration has no Beta "
@@ -123,7 +123,7 @@ def _warn_of_labels_in_every_set(predictor: SetPredictor) -> None:
         names = [predictor.loss.labels[i] for i in np.flatnonzero(np.isposinf(predictor.calibrated.tau(alpha)))]
         if names:
             warn(
-                f"too few calibration points for the new mix: at alpha {show_level(alpha)} these labels are in every "
-                f"prediction set, because they are much more frequent now: {listed(names)}; give more points",
+                f"too few calibration rows for the new mix: at alpha {show_level(alpha)} these labels are in every "
+                f"prediction set, because they are much more frequent now: {listed(names)}; give more rows",
                 CalibrationWarning,
             )

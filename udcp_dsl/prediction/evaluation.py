@@ -27,7 +27,7 @@ from udcp_dsl.prediction.promises.harm import Harm
 from udcp_dsl.prediction.promises.promise import Promise
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.sets import PredictionSets
-from udcp_dsl.showing import Column, Description, Result, Styled, Table, in_unit, visible, with_unit
+from udcp_dsl.showing import Column, Description, Result, Styled, Table, counted, in_unit, visible, with_unit
 
 if TYPE_CHECKING:
     from udcp_dsl.expression.rows.given import RowInputs
@@ -72,7 +72,7 @@ class Risk:
 
 @dataclass(frozen=True, repr=False)
 class Measures(Result):
-    """How well sets do on rows with known truth; `Evaluation`, which adds the sets, describes the fields."""
+    """How well sets do on labelled rows; `Evaluation`, which adds the sets, describes the fields."""
 
     alpha: Fraction
     oracle: str
@@ -126,7 +126,7 @@ class Measures(Result):
 
     def __repr__(self) -> str:
         """A summary: all rows, and the least covered stratum of each kind."""
-        at = f"{visible(self.loss)} by {self.oracle}, alpha {show_level(self.alpha)}, {self.n:,} points"
+        at = f"{visible(self.loss)} by {self.oracle}, alpha {show_level(self.alpha)}, {counted(self.n, 'row')}"
         low, high = self.interval
         error = "" if self.cost_error is None else f" (standard error {self.cost_error:.2g})"
         lines = [
@@ -140,9 +140,8 @@ class Measures(Result):
             strata = [s for s in getattr(self, name) if (name, s.name) != ("by_size", SIZE_BINS[0])]
             if len(strata) > 1:
                 worst = min(strata, key=lambda s: s.coverage)
-                lines.append(
-                    f"  least by {title:<10} {worst.coverage:.4f}: {visible(worst.name)[:40]}, {worst.n:,} points"
-                )
+                part = f"{visible(worst.name)[:40]}, {counted(worst.n, 'row')}"
+                lines.append(f"  least by {title:<10} {worst.coverage:.4f}: {part}")
         short = "" if self.least_covered is None else self.least_covered.shortfall()
         return "\n".join([*lines, *([f"  {visible(short)}"] if short else []), "  (print it for all strata)"])
 
@@ -186,9 +185,9 @@ class Measures(Result):
 
     def describe(self) -> Description:
         """What is printed: all rows, then each kind of strata; if a kind has many, those that are covered least."""
-        least = self.least_covered
+        least, rows = self.least_covered, "row" if self.n == 1 else "rows"
         return Description(
-            title=Styled(f"{self.loss} by {self.oracle}, alpha {show_level(self.alpha)}, {self.n} points", "bold"),
+            title=Styled(f"{self.loss} by {self.oracle}, alpha {show_level(self.alpha)}, {self.n} {rows}", "bold"),
             lines=(
                 *(() if least is None else least.lines()),
                 *limit_lines(self.limits, self.coverage, self.unit),
@@ -213,7 +212,7 @@ class Measures(Result):
         low, high = self.interval
         if self.risk is not None:
             error = "" if self.risk.error is None else f"standard error {self.risk.error:.2g}, "
-            about = f"{error}of {self.risk.name}, promised at most {self.risk.alpha:g}"
+            about = f"{error}of {self.risk.name}, guaranteed at most {self.risk.alpha:g}"
             yield "mean harm", f"{self.risk.mean:.4g}", about
         yield "coverage", f"{self.coverage:.4f}", f"{CONFIDENCE:.0%} interval {low:.4f} to {high:.4f}"
         error = "" if self.cost_error is None else f"standard error {self.cost_error:.2g}"
@@ -328,12 +327,12 @@ _SUMMARY_COLUMNS = (Column("", 0), Column("value", 1, kind="number"), Column("",
 def _strata_table(title: str, key: str, strata: Sequence[Stratum], unit: str | None) -> Table:
     columns = (
         Column(title, "name"),
-        Column("points", "n", "d"),
+        Column("rows", "n", "d"),
         Column("coverage", "coverage", ".4f", bar=True),
         Column("interval", lambda s: "{:.3f} to {:.3f}".format(*s.interval), kind="number"),
         Column("size", "mean_size", ".4g"),
         Column(in_unit("cost", unit), "mean_cost", ".4g", bar=True),
-        Column("p of truth", "mean_true_probability", ".3f"),
+        Column("p of true label", "mean_true_probability", ".3f"),
     )
     if len(strata) <= _ROWS_SHOWN:
         return Table(columns if strata else (), strata, key=key)
@@ -354,7 +353,7 @@ def evaluate(
     ids: Any = None,
     ignore: Sequence[str] = (),
 ) -> Evaluation:
-    """Measure coverage and cost of a calibrated predictor on fresh rows with known truth.
+    """Measure coverage and cost of a calibrated predictor on fresh labelled rows.
 
     Do not use the calibration rows: the guarantee is about new rows.
 
@@ -441,7 +440,7 @@ def measure(
     promise: Promise,
     multipliers: Sequence[float] | None = None,
 ) -> Measures:
-    """Measure sets of rows with known truth, including harm if alpha bounds it.
+    """Measure sets of labelled rows, including harm if alpha bounds it.
 
     `multipliers` are those of the limits, if they are enforced.
     """

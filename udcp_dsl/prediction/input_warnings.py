@@ -41,7 +41,7 @@ def warn_of_high_alpha(promise: Promise) -> None:
     alpha = max(promise.alphas)
     if promise.miss is None and promise.risk is None and alpha >= _HIGH_ALPHA:
         given, rest = show_level(alpha), show_level(1 - alpha)
-        text = f"alpha is {given}, so sets may miss the truth in {float(alpha):.4g} of the rows"
+        text = f"alpha is {given}, so sets may miss the true label in {float(alpha):.4g} of the rows"
         if given != rest:
             text += (
                 ": alpha is the share of misses, not the coverage. "
@@ -194,8 +194,8 @@ def warn_of_zeros(rows: Rows, alpha: Fraction) -> None:
 def warn_of_full_sets(full: int, n: int) -> None:
     """Warn of rows whose weight is too large for the calibration rows, so that no threshold covers them."""
     warn(
-        f"{full} of {n} rows have such large weights that only the full set keeps the promise: few calibration rows "
-        "are like them; give more such rows, or clip the weights (the promise then holds for the clipped weights)",
+        f"{full} of {n} rows have such large weights that only the full set keeps the guarantee: few calibration rows "
+        "are like them; give more such rows, or clip the weights (the guarantee then holds for the clipped weights)",
         CalibrationWarning,
     )
 
@@ -208,7 +208,7 @@ def warn_of_wrong_confidence(setting: Setting, rows: Rows) -> None:
         return
     way_out = 'leave out repair=None, or give repair="auto"'
     if setting.promise.repair is not None:
-        way_out = "give more calibration rows to repair p (300 or more), or a repair= that was made before"
+        way_out = "give more calibration rows to repair the probabilities (300 or more), or pass a Repair as repair="
     warn(
         f"the highest probability is {sure:.2f} on average, but the likeliest label is right in {accuracy:.2f} of the "
         f"rows: sets are cheap only if the probabilities are right: {way_out}",

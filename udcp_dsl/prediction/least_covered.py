@@ -92,7 +92,7 @@ class LeastCovered(Shown):
 
         >>> parts = [Part("class", "7", 50, 46, 0.92), Part("class", "8", 50, 28, 0.56)]
         >>> LeastCovered.of(Fraction(1, 10), Part("all", "", 500, 455, 0.91), parts, None).line()
-        "coverage 0.910 (0.9 promised); worst class '8' 0.560"
+        "coverage 0.910 (target 0.9); worst class '8' 0.560"
         """
         known = [part for part in classes if max(part.n, part.seen) >= MIN_ROWS]
         worst = min(known, key=lambda part: part.coverage, default=None)
@@ -129,7 +129,7 @@ class LeastCovered(Shown):
         """Coverage of all rows and of the worst class."""
         where = f" {self.rows}" if self.rows else ""
         worst = self.about_worst(called)
-        text = f"coverage {self.overall.coverage:.3f}{where} ({show_level(1 - self.alpha)} promised)"
+        text = f"coverage {self.overall.coverage:.3f}{where} (target {show_level(1 - self.alpha)})"
         return f"{text}; {worst}" if worst else text
 
     def about_worst(self, called: Callable[[str], str] = str) -> str:
@@ -149,7 +149,9 @@ class LeastCovered(Shown):
         """The parts that fall short, in words; empty if there are none."""
         named = [f"{part.full_name(called)} {part.coverage:.3f} ({part.n:,} rows)" for part in self.short]
         promised = show_level(1 - self.alpha)
-        return f"below {promised} by more than chance: {listed(named, _MAX_NAMED)}" if named else ""
+        return (
+            f"below the target coverage of {promised} by more than chance: {listed(named, _MAX_NAMED)}" if named else ""
+        )
 
     @property
     def ways_out(self) -> str:

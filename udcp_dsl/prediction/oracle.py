@@ -460,7 +460,7 @@ def as_oracle(loss: Loss, oracle: str | Oracle, options: Mapping[str, object] | 
     if not isinstance(oracle, Oracle):
         raise TypeError(f"oracle is a {type(oracle).__name__}: give a name, or an oracle made by udcp.make_oracle")
     if options:
-        raise InputError("options need the name of an oracle; this oracle has its options already")
+        raise InputError("options need the name of an oracle; this oracle already has its options")
     if oracle.loss is not loss:
         raise InputError("the oracle was made for another loss: make it for this one")
     return oracle
@@ -566,7 +566,7 @@ def as_indices(y: ArrayLike, n: int, K: int) -> Indices:
     if array.shape != (n,):
         raise InputError(f"y must have shape ({n},), one label index per row, not {array.shape}")
     if array.dtype.kind not in "iu" and n:
-        raise InputError(f"y must hold label indices (integers), not {array.dtype}")
+        raise InputError(f"y must contain label indices (integers), not {array.dtype}")
     outside = np.flatnonzero((array < 0) | (array >= K)) if n else array
     if len(outside):
         raise InputError(f"row {outside[0]}: y is {array[outside[0]]}, but label indices run from 0 to {K - 1}")
@@ -593,7 +593,7 @@ def _numbers(what: str, given: ArrayLike) -> NDArray[Any]:
     except ValueError as error:  # nested lists of unequal lengths
         raise InputError(f"{what} must be an array of numbers: {error}") from error
     if array.dtype.kind not in "fiub":
-        raise InputError(f"{what} must hold numbers, not {array.dtype}")
+        raise InputError(f"{what} must contain numbers, not {array.dtype}")
     return array
 
 

@@ -69,25 +69,25 @@ class SetPredictor(DescribedPredictor):
     confidence_level : float, optional
         The same as `alpha=1 - confidence_level`.
     miss : float, optional
-        What a missed truth is worth, in the unit of the loss, in place of alpha: alpha is then found where cost and
-        misses together are lowest.
+        Cost of a missed true label, in the unit of the loss. Replaces alpha, which is then chosen where cost and misses
+        together are lowest.
     conditional : {"group", "class", "difficulty", "decision"}, optional
-        Guarantee coverage in each group, in each true class, in each of `bins` parts of the rows by their highest
+        Guarantee coverage in each group, in each true class, in each of `bins` bins of the rows by their highest
         probability, or within each decision that the loss leads to, instead of over all rows. Groups and classes
         with too few rows get full sets; see `pool`.
     bins : int, default 4
-        Number of parts for `conditional="difficulty"`.
+        Number of bins for `conditional="difficulty"`.
     confidence : float, optional
-        With this probability over the draw of the calibration rows, this very predictor covers 1 - alpha. Without it,
-        coverage holds on average over calibrations.
+        With this probability over the draw of the calibration rows, this predictor covers at least 1 - alpha. Without
+        it, coverage holds on average over calibrations.
     simultaneous : bool, default False
-        Hold `confidence` for all groups, classes or bins at once instead of for each by itself.
+        Apply `confidence` to all groups, classes or bins jointly instead of to each separately.
     risk : str, optional
         Name of nonnegative costs in the spec: the harm of missing a label. Alpha then bounds the mean harm.
     repair : {"auto", "temperature"}, Repair or None, default "auto"
         Correct the probabilities first. "auto" fits the correction on a fifth of the calibration rows (100 to 1,000
         rows; none if there are fewer than 300) and uses it only if it helps. "temperature" fits one number. None leaves
-        the probabilities alone.
+        the probabilities unchanged.
     temperature : float or "fit", optional
         Deprecated; use `repair`.
     nonempty : bool, default False
@@ -193,7 +193,7 @@ class SetPredictor(DescribedPredictor):
         logits: bool = False,
         normalize: bool = False,
     ) -> SetPredictor:
-        """Set the threshold on rows with known truth that the classifier was not trained on.
+        """Set the threshold on labelled rows that the classifier was not trained on.
 
         Calibrating again starts afresh. Some rows are set apart first, chosen at random by `seed`: a fifth for the
         repair of the probabilities, then a quarter (at most 1,000) for the anchor if `price` needs one, or two thirds

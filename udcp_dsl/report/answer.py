@@ -1,4 +1,5 @@
-"""The answer of a comparison, for its first screen: which oracle, at which alpha, what it saves, whom it fails.
+"""The answer of a comparison, for its first screen: which oracle and alpha, what it saves, and for which rows coverage
+is too low.
 
 Oracles are compared at the same coverage, on the same rows (`comparison.curves`). Intervals are of 95 percent over the
 test rows of one split.
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 LEVELS = tuple(Fraction(k, 20) for k in (4, 2, 1))  # alphas that are shown side by side
 _BLIND = ("lac", "base", "raps")  # oracles that ignore costs, the first choice of a rival
+_TOO_RARELY = "Which rows are covered too rarely?"
 
 
 @dataclass(frozen=True)
@@ -150,10 +152,10 @@ def _signed(share: float) -> str:
 
 
 def _failed(comparison: Comparison, best: Summary) -> str:
-    """Whom its sets fail: the class that is covered least and the hardest quarter, in red if they fall short."""
+    """Rows that are covered too rarely: the least covered class and the hardest quarter, in red if they fall short."""
     asked = float(1 - best.alpha)
     if best.risk is not None:
-        return _part("", "Whom does it fail?", f"Harm is bounded instead of coverage: {number(best.risk)} on average.")
+        return _part("", _TOO_RARELY, f"Harm is bounded instead of coverage: {number(best.risk)} on average.")
     lines = []
     least = best.least_covered
     short = {(part.kind, part.name) for part in (() if least is None else least.short)}
@@ -164,13 +166,13 @@ def _failed(comparison: Comparison, best: Summary) -> str:
         coverage, failed = best.by_difficulty[QUARTERS[0]][0], any(kind == "quarter" for kind, _ in short)
         lines.append(_share(coverage, failed, "of the hardest quarter of the rows"))
     if not lines:
-        return _part("", "Whom does it fail?", "Too few rows to say.")
-    note = f"Asked for: {target(best.alpha)} of all rows together; reached: {best.coverage:.3f}."
+        return _part("", _TOO_RARELY, "Too few rows to say.")
+    note = f"Target: {target(best.alpha)} of all rows together; reached: {best.coverage:.3f}."
     if not short:
         note += " No class and no quarter falls short by more than chance."
     elif best.coverage >= asked - 0.02:
         note += " Red: below that by more than chance."
-    return _part("failed" if short else "", "Whom does it fail?", *lines, f'<span class="muted">{note}</span>')
+    return _part("failed" if short else "", _TOO_RARELY, *lines, f'<span class="muted">{note}</span>')
 
 
 def _share(coverage: float, failed: bool, whom: str) -> str:
@@ -197,7 +199,7 @@ def _alphas(found: Answer) -> str:
         rows.append(f"<tr{chosen}>{first}{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     caption = f"Which alpha? {shown(found.best.oracle)} at exactly these coverages, on one split, with 95 % intervals."
     if worths:
-        caption += " The threshold of price is what it values a missed truth at."
+        caption += " The threshold of price is what it values a missed true label at."
     head = "".join(f'<th scope="col">{text}</th>' for text in heads)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="Which alpha">'

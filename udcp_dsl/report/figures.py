@@ -29,7 +29,7 @@ _HEIGHT = 3.1  # inches
 _SQUARE = 4.2  # about as high as wide
 
 _INTERVALS = "Bars: exact 95 % intervals of a single test fold."
-_DASHED = "Dashed: the coverage asked for"
+_DASHED = "Dashed: the target coverage"
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ def figures_over_alpha(comparison: Comparison, loss: str) -> list[Figure]:
             f"{_stem(comparison, loss)}-cost-by-coverage",
             "Cost against coverage",
             "Each point is one alpha, on the first split; at equal coverage, lower is cheaper."
-            + (f" Dotted: the coverage asked for ({asked})." if by_coverage else "")
-            + (f" Above: what a missed truth is valued at, by the thresholds of {priced[0]}." if priced else ""),
+            + (f" Dotted: the target coverage ({asked})." if by_coverage else "")
+            + (f" Above: what a missed true label is valued at, by the thresholds of {priced[0]}." if priced else ""),
             "Mean cost against coverage over many alphas. "
             + _listed({oracle: f"cost {number(min(r))} to {number(max(r))}" for oracle, r in ranges.items()}),
             _HEIGHT,
@@ -317,8 +317,8 @@ def _by_class(
         asked, text = "", f"Coverage over the classes. {_listed(least)}"
         if level is not None:
             below = {o: sum(p.coverage < level for p in points) / len(points) for o, points in kept.items()}
-            asked = f" {_DASHED}, which is promised on average, not for each class."
-            text = f"Classes covered less than asked for. {_listed({o: percent(x) for o, x in below.items()})}"
+            asked = f" {_DASHED}, which is guaranteed on average, not for each class."
+            text = f"Classes below the target coverage. {_listed({o: percent(x) for o, x in below.items()})}"
         yield Figure(
             "classes",
             "Coverage over the classes",
@@ -383,7 +383,7 @@ def _coverage(
     height: float,
     draw: Callable[[Any], Hover],
 ) -> Figure:
-    asked = "" if level is None else f", asked for {level:g}"
+    asked = "" if level is None else f", target {level:g}"
     text = f"{title}{asked}. " + _points(found, lambda p: f"{p.coverage:.3f}")
     caption = _INTERVALS if level is None else f"{_INTERVALS} {_DASHED}."
     return Figure(name, title, f"{caption} {note}".strip(), text, height, draw)
@@ -393,7 +393,7 @@ def _large_enough(found: Mapping[str, Sequence[Point]]) -> tuple[dict[str, list[
     """The strata with enough points, by oracle, without oracles that have none; and a note on the others."""
     kept = {oracle: [p for p in points if p.n >= FEWEST] for oracle, points in found.items()}
     few = any(p.n < FEWEST for points in found.values() for p in points)
-    note = f"Left out: what has fewer than {FEWEST} points in a test fold." if few else ""
+    note = f"Not shown: strata with fewer than {FEWEST} rows in a test fold." if few else ""
     return {oracle: points for oracle, points in kept.items() if points}, note
 
 

@@ -263,7 +263,7 @@ def _caption(curves: bool, misses: bool) -> str:
     caption = "By oracle, the cheapest first."
     if curves:
         caption += " Cost at the same coverage: read off the curve of the first split, with 95 % intervals over rows."
-    return f"{caption} Greyed: the coverage differs from what was asked for by more than chance." if misses else caption
+    return f"{caption} Greyed: the coverage differs from the target by more than chance." if misses else caption
 
 
 def _swatch(style: Style) -> str:

@@ -107,7 +107,7 @@ def _worth_axis(axes: Any, worths: Sequence[tuple[float, float]], unit: str | No
         if low <= coverage <= high and (not ticks or ticks[-1][0] - coverage > _MIN_TICK_GAP * (high - low)):
             ticks.append((coverage, worth))
     above.set_xticks([coverage for coverage, _ in ticks], [number(worth) for _, worth in ticks])
-    above.set_xlabel(cost_label("a missed truth is valued at", unit))
+    above.set_xlabel(cost_label("a missed true label is valued at", unit))
 
 
 def evidence_and_coverage(figure: Any, *, streams: Sequence[Stream], alpha: float) -> Hover:
@@ -421,7 +421,7 @@ def _positions(points: Sequence[Point], order: Sequence[str], offset: float) -> 
 
 
 def _hover_texts(oracle: str, points: Sequence[Point]) -> list[str]:
-    return [f"{oracle}, {p.name}: {p.coverage:.3f} ({p.low:.3f} to {p.high:.3f}), {p.n:,.0f} points" for p in points]
+    return [f"{oracle}, {p.name}: {p.coverage:.3f} ({p.low:.3f} to {p.high:.3f}), {p.n:,.0f} rows" for p in points]
 
 
 def _error_bars(points: Sequence[Point]) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -72,7 +72,7 @@ def plot_monitor(monitor: Monitor) -> Any:
         raise InputError("the monitor has seen no row yet, so there is nothing to draw")
     cells = sorted((s for s in monitor.streams[1:] if s.seen), key=lambda s: (s.alarm is None, -s.log_most))[:_WATCHED]
     draw = partial(plots.evidence_and_coverage, streams=[monitor.streams[0], *cells], alpha=float(monitor.alpha))
-    title = f"Is alpha {show_level(monitor.alpha)} kept? {monitor.rows:,} rows"
+    title = f"Does coverage at alpha {show_level(monitor.alpha)} still hold? {monitor.rows:,} rows"
     return _plotted(draw, 4.9, title)
 
 

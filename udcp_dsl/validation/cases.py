@@ -261,7 +261,7 @@ class _CaseParser:
         members = self._members()
         sign = self._expect("sign", "a comparison: > >= < <= ==")
         if sign not in _COMPARED:
-            self._fault("E703", f"{sign!r} compares nothing", "compare by > >= < <= or ==", back=1)
+            self._fault("E703", f"{sign!r} is not a comparison", "compare by > >= < <= or ==", back=1)
         return CostCase(members, sign, self._members() if self._accept("cost") else self._number())
 
     def _row(self) -> RowCase:
@@ -298,7 +298,7 @@ class _CaseParser:
     def _finite(self, token: tuple[str, str]) -> float:
         kind, text = token
         if kind != "number" or not math.isfinite(float(text)):
-            self._fault("E702", f"{text} is no number", "write a finite number, such as 0.4", back=1)
+            self._fault("E702", f"{text} is not a number", "write a finite number, such as 0.4", back=1)
         return float(text)
 
     def _members(self) -> tuple[str, ...]:
@@ -319,11 +319,11 @@ class _CaseParser:
         return self._expect("word", "a name")
 
     def _text(self) -> str:
-        text = self._expect("string", "a text in double quotes")
+        text = self._expect("string", "a string in double quotes")
         try:
             return str(json.loads(text))
         except ValueError:
-            self._fault("E702", f"{text} is no text", "strings are written as in JSON", back=1)
+            self._fault("E702", f"{text} is not a string", "strings are written as in JSON", back=1)
 
     def _number(self) -> float:
         return self._finite(("number", self._expect("number", "a number")))

@@ -71,7 +71,7 @@ def cost(
             each = (plan.now() - began) / rows
     means = [_mean(*key, rows) for key, rows in seen.items()]
     slow = ", ".join(item.name for item in chosen if item.slow)
-    notes = [f"left out, as they solve each row on their own: {slow}"] if slow else []
+    notes = [f"left out, because they solve each row separately: {slow}"] if slow else []
     measured = Verdict("mean costs were measured", bool(means) or None, sum(x.sets for x in means), "; ".join(notes))
     no_time = "there was no time: give a larger budget"
     missing = [Verdict(f"costs were measured, classifier {kind}", None, 0, no_time) for kind in unseen]

@@ -75,7 +75,7 @@ def coverage(
                 longest[key] = max(longest.get(key, 0.0), plan.now() - began)
     whole = {name: every for name, every in trials.items() if name not in broken}
     chosen[:] = [item for item in chosen if item.name not in broken]
-    raising = [Verdict(f"{name}: it takes all rows", False, 1, "", example) for name, example in broken.items()]
+    raising = [Verdict(f"{name}: it accepts all rows", False, 1, "", example) for name, example in broken.items()]
     return [*_thresholds(alphas), *judged(whole, family_wise), *raising]
 
 
@@ -98,7 +98,7 @@ def judged(trials: dict[str, list[Trials]], family_wise: float) -> Iterator[Verd
         elif together < family_wise / 2 / len(trials):
             fair = sum(t.fair for t in every)
             expected = sum(float(t.law @ np.arange(t.law.size)) for t in every)
-            text = f"{fair} of {points} points are covered, {expected:.1f} are expected: the chance is {together:.1e}"
+            text = f"{fair} of {points} rows are covered, {expected:.1f} expected: p = {together:.1e}"
             example = CounterExample(f"{name}, all classifiers together: {text}")
         yield Verdict(claim, example is None, points, note, example)
 

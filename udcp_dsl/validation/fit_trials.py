@@ -56,7 +56,7 @@ def fits(loss: Loss, seed: int) -> list[Verdict]:
     fit = fit_params(loss, claims, suggest=False, seed=seed)
     against = None
     if not fit.ok:
-        against = f"it finds no values, and {_shown(hidden)} satisfies all comparisons"
+        against = f"it finds no values, but {_shown(hidden)} satisfies all comparisons"
     elif wrong := [case.claim for case in fit.cases if not case.holds]:
         against = f"its values {_shown(fit.values)} do not satisfy {wrong[0]}"
     else:
@@ -67,7 +67,7 @@ def fits(loss: Loss, seed: int) -> list[Verdict]:
             and not -_NEAR <= _place(hidden[param.name], param.solutions, param.range) <= 1 + _NEAR
         ]
         if outside:
-            against = f"its range of {outside[0]} over all solutions does not hold {_shown(hidden)}, which is one"
+            against = f"its range of {outside[0]} over all solutions does not contain {_shown(hidden)}, which is one"
         elif fit.margin is not None and fit.margin < 0.998 * min(margins) - _NEAR:
             against = f"its margin is {fit.margin:.4g}, and that of {_shown(hidden)} is {min(margins):.4g}"
     example = None if against is None else CounterExample(against)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 QUESTION = "are the oracles correct on it?"
 _LAM = 0.3  # weight on cost of a tuned oracle, for scores that are needed before there are rows to tune it on
-_FACES, _ACCEPTS_ALL_ROWS = "scores and sets agree, and rows do not affect each other", "it takes all rows"
+_FACES, _ACCEPTS_ALL_ROWS = "scores and sets agree, and rows do not affect each other", "it accepts all rows"
 _OWN_LOSS, _ROWS = "rows are scored by their own loss", 4
 _FORMULA, _BEST = "scores follow the definition", "each label is the best choice at its step"
 _UNBEATEN = {
@@ -188,7 +188,7 @@ def _own_losses(
         for i in range(_ROWS):
             row = inputs.row(i)
             if item.of(loss.at(row)).oracle.scores(P[i : i + 1])[0].tobytes() != scores[i].tobytes():
-                text = f"a row is scored differently beside others than by its own loss{shown_row(row)}"
+                text = f"a row scored together with others gets other scores than by its own loss{shown_row(row)}"
                 example = example or CounterExample(text, rows=(tuple(P[i].astype(float).tolist()),))
         yield item.name, example
 
@@ -333,7 +333,7 @@ def _optima(loss: Loss, item: Chosen, P: Floats) -> tuple[Bools, Bools]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         exact = make_oracle(item.name, loss, levels=[_LEVEL])
-        assert isinstance(exact, SolvingOracle), f"{item.name} is not ours"
+        assert isinstance(exact, SolvingOracle), f"{item.name} is not part of udcp_dsl"
         return exact.optimal(np.ascontiguousarray(P, dtype=np.float64))
 
 

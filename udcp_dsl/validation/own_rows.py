@@ -32,7 +32,7 @@ _SPLITS = 12
 _MOST_ROWS = 2000  # rows of a split and of the drift test: more would only take longer
 _PERMUTATIONS = 9999
 _ENOUGH = 50  # permutations as extreme as the file: more only refine a large p (Besag and Clifford, 1991)
-_SLOW = "it is slow: each row is solved on its own"
+_SLOW = "it is slow: each row is solved separately"
 DRIFT_ERROR = 1e-3  # the probability that a file without drift fails
 
 
@@ -123,7 +123,7 @@ def drift(loss: Loss, chosen: Sequence[Chosen], own: OwnRows, seed: int) -> Verd
         if not np.isnan(p).any():
             break
     p = np.where(np.isnan(p), (at_least + 1) / (_PERMUTATIONS + 1), p)
-    names = ("rank correlation with the place in the file", "CUSUM")
+    names = ("rank correlation with the position in the file", "CUSUM")
     values = ", ".join(f"{name}: p = {value:.4f}" for name, value in zip(names, p, strict=True))
     note = f"{values}; probability of a false alarm: at most {DRIFT_ERROR:g}"
     found = float(p.min()) <= DRIFT_ERROR / 2
@@ -131,7 +131,7 @@ def drift(loss: Loss, chosen: Sequence[Chosen], own: OwnRows, seed: int) -> Verd
     if found:
         which = int(p.argmin())
         text = f"the scores of the true labels change along the file ({names[which]}, p = {p[which]:.4f})"
-        example = CounterExample(f"{text}: rows that come later will not be covered as those that calibrate")
+        example = CounterExample(f"{text}: later rows will not be covered like the calibration rows")
     return Verdict(claim, not found, len(rows), note, example)
 
 

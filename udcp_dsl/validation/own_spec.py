@@ -57,8 +57,9 @@ def _answers(loss: Loss, verdicts: dict[str, tuple[Verdict, ...]]) -> Iterator[t
         return
     failed = [v.claim.partition(" ")[0] for v in own if v.holds is False]
     tested = [v.claim.partition(" ")[0] for v in own if v.holds]
-    parts = [f"wrong for {', '.join(failed)}"] * bool(failed) + [f"as promised for {', '.join(tested)}"] * bool(tested)
-    yield "coverage on your rows", "; ".join(parts) or "not tested: these oracles solve each row on their own"
+    parts = [f"wrong for {', '.join(failed)}"] if failed else []
+    parts += [f"as guaranteed for {', '.join(tested)}"] if tested else []
+    yield "coverage on your rows", "; ".join(parts) or "not tested: these oracles solve each row separately"
     drift = [v for v in verdicts["coverage"] if v.claim == DRIFT]
     if drift and drift[0].holds is not None:
         yield "drift along your file", "none found" if drift[0].holds else "found: later rows differ from earlier ones"

@@ -81,13 +81,15 @@ def promises(loss: Loss, chosen: list[Chosen], alpha: Fraction, plan: Plan, fami
         trials = _PromiseTrials(loss.example, one.of(loss.example).oracle, alpha)  # nor do they depend on inputs
         covered, quiet = "share covered", "share without an alarm"
         claims = {
-            "by difficulty: coverage is as promised in every part": _Claim(trials.difficulty, covered, _success_chance),
-            "confidence: coverage is as promised": _Claim(trials.confidence, covered, _success_chance),
+            "by difficulty: coverage is as guaranteed in every bin": _Claim(
+                trials.difficulty, covered, _success_chance
+            ),
+            "confidence: coverage is as guaranteed": _Claim(trials.confidence, covered, _success_chance),
             "risk: the mean harm stays below alpha": _Claim(trials.risk, "mean harm", _harm_chance),
             "weights: shifted rows are covered": _Claim(trials.weights, covered, _success_chance),
-            "temperature: coverage is as promised": _Claim(trials.temperature, covered, _success_chance),
-            "repair: coverage is as promised": _Claim(trials.repair, covered, _success_chance),
-            "cross-conformal: coverage is as promised": _Claim(trials.cross, covered, _success_chance, 2.0),
+            "temperature: coverage is as guaranteed": _Claim(trials.temperature, covered, _success_chance),
+            "repair: coverage is as guaranteed": _Claim(trials.repair, covered, _success_chance),
+            "cross-conformal: coverage is as guaranteed": _Claim(trials.cross, covered, _success_chance, 2.0),
             "monitor: no more false alarms than its level": _Claim(
                 trials.monitor, quiet, _success_chance, 0.5, _WATCHED
             ),
@@ -121,7 +123,7 @@ def promises(loss: Loss, chosen: list[Chosen], alpha: Fraction, plan: Plan, fami
         about = f"{claim.about} {sum(x for x, _ in found) / len(found):.3f} in {len(found)} calibrations"
         example = None
         if chance < family_wise / len(claims):
-            example = CounterExample(f"{name}, at alpha {show_level(alpha)}: {about}; the chance is {chance:.1e}")
+            example = CounterExample(f"{name}, at alpha {show_level(alpha)}: {about}: p = {chance:.1e}")
         yield Verdict(name, example is None, len(found), f"{about}, p = {chance:.2g}", example)
 
 
@@ -338,7 +340,7 @@ class _PromiseTrials:
 
     def _check_size(self, n: int) -> None:
         if n > _MOST_POINTS:
-            raise InputError(f"alpha {show_level(self._alpha)} needs {n} calibration points in each of many trials")
+            raise InputError(f"alpha {show_level(self._alpha)} needs {n} calibration rows in each of many trials")
 
     def _covers(self, predictor: SetPredictor, P: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> float:
         return self._inside(predictor.predict_set(P[-1:]).mask, y[-1:])

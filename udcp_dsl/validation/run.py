@@ -78,7 +78,7 @@ def validate(
 
 def _check_amounts(budget: float | None, cases: int | None, seed: int) -> None:
     if budget is not None and cases is not None:
-        raise InputError("give budget or cases, not both: cases makes it repeatable, budget makes it end in time")
+        raise InputError("give budget or cases, not both: cases makes the result repeatable, budget limits the time")
     if budget is not None and (isinstance(budget, bool) or not 0 < budget < float("inf")):
         raise InputError(f"budget is {budget!r}: give a number of seconds above 0")
     for name, value, least in (("cases", cases, 1), ("seed", seed, 0)):

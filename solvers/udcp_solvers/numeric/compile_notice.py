@@ -9,21 +9,30 @@ from __future__ import annotations
 import logging
 import os
 import threading
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 _PATIENCE = 1.0  # seconds
 _NOTICE = (
-    "udcp_dsl: compiling kernels for this kind of loss, once per machine: up to half a minute "
-    "(UDCP_QUIET=1 hides this line)"
+    "udcp_dsl: compiling kernels for this kind of loss, once per machine: up to a minute (UDCP_QUIET=1 hides this line)"
 )
 
 
 @cache
 def announce_compilation() -> None:
-    """From now on, announce the first slow compilation in this process. Needs numba."""
+    """From now on, announce the first slow compilation in this process. Needs numba.
+
+    Compilations are followed by events of numba that are not part of its public interface: if they have changed,
+    nothing is announced.
+    """
     if os.environ.get("UDCP_QUIET"):
         return
+    with suppress(ImportError, AttributeError):
+        _follow_compilations()
+
+
+def _follow_compilations() -> None:
     from numba.core import event
 
     events: Any = event

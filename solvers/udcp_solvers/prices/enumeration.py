@@ -22,7 +22,7 @@ import numpy as np
 
 from udcp_dsl.expression.domain import numbered_sets
 from udcp_dsl.per_row import as_rows
-from udcp_dsl.threads import cores_here, over_blocks
+from udcp_dsl.threads import over_blocks, thread_count
 from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Probabilities
 from udcp_solvers.numeric.double_double_arrays import LARGE, Doubles, minus, plus, quotient, times, two_sum
 
@@ -148,7 +148,7 @@ class Enumeration:
             for first in range(start, stop, step):
                 block(slice(first, min(first + step, stop)))
 
-        over_blocks(work, n, n * len(self._rank), cores_here())
+        over_blocks(work, n, n * len(self._rank), thread_count())
 
     def _cells(self, p: Floats, costs: Floats, where: Masks) -> Cells:
         """The cells where the matrix (n, sets) is true, with the masses that their sets leave out."""

@@ -114,7 +114,7 @@ class Balls:
             ball = self._labels(int(b))
             if has_mass(p, ball, t):
                 return _heaviest(p, t, inside, ball)
-        raise AssertionError("the largest ball holds all labels")
+        raise AssertionError("the largest ball contains all labels")
 
     def _labels(self, b: int) -> Masks:
         """The labels that are near enough to the centre, or also to its parent if the middle is the edge above it."""

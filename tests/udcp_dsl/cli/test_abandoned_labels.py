@@ -56,7 +56,7 @@ TRY = 'try conditional="class" or "difficulty" (--conditional)'
 
 def test_calibrate_names_it(udcp: Udcp) -> None:
     told = calibrate(udcp)
-    assert re.search(r"coverage 0\.9\d\d on the calibration rows \(0\.9 promised\); worst class '8' 0\.[123]", told)
+    assert re.search(r"coverage 0\.9\d\d on the calibration rows \(target 0\.9\); worst class '8' 0\.[123]", told)
     assert "calibrated on 593 rows: 475 for thresholds, 118 for repair" in told
     assert NAMED in told
     assert TRY in told
@@ -70,7 +70,7 @@ def test_evaluate_names_it(udcp: Udcp) -> None:
     calibrate(udcp)
     source = ("--probs", "second.npy", "--truth", "second-y.npy")
     told = run(udcp, "evaluate", "out.json", *source)
-    assert re.search(r"coverage 0\.\d{3} \(0\.9 promised\); worst class '8' 0\.[123]", told)
+    assert re.search(r"coverage 0\.\d{3} \(target 0\.9\); worst class '8' 0\.[123]", told)
     assert NAMED in told
     assert TRY in told
     (data,) = json.loads(run(udcp, "evaluate", "out.json", *source, "--json"))["evaluations"]
@@ -99,7 +99,7 @@ def test_predict_names_it_where_truth_is_known(udcp: Udcp, output: str) -> None:
     calibrate(udcp)
     source = ("--probs", "second.parquet", "--truth", "digit")
     told = run(udcp, "predict", "out.json", *source, "-o", output)
-    assert re.search(r"coverage 0\.\d{3} \(0\.9 promised\); worst class '8' 0\.[123]", told)
+    assert re.search(r"coverage 0\.\d{3} \(target 0\.9\); worst class '8' 0\.[123]", told)
     assert NAMED in told
     assert TRY in told
     (judged,) = json.loads(run(udcp, "evaluate", "out.json", *source, "--json"))["evaluations"]
@@ -109,13 +109,13 @@ def test_predict_names_it_where_truth_is_known(udcp: Udcp, output: str) -> None:
         assert found["least_covered"]["coverage"] == judged["least_covered"]["coverage"]
         assert found["least_covered"]["worst"]["covered"] == judged["least_covered"]["worst"]["covered"]
     if output == "sets/":  # truth changes no set, so the folder is gone on with without it
-        assert "were there before" in run(udcp, "predict", "out.json", *source[:2], "--ignore", "digit", "-o", output)
+        assert "already existed" in run(udcp, "predict", "out.json", *source[:2], "--ignore", "digit", "-o", output)
 
 
 def test_predict_tells_the_mean_harm_where_that_was_promised(udcp: Udcp) -> None:
     calibrate(udcp, "--risk", "price")
     told = run(udcp, "predict", "out.json", "--probs", "second.npy", "--truth", "second-y.npy", "-o", "sets.csv")
-    assert re.search(r"mean harm 0\.\d+ \(at most 0\.1 promised; standard error 0\.0\d+\)", told)
+    assert re.search(r"mean harm 0\.\d+ \(at most 0\.1 guaranteed; standard error 0\.0\d+\)", told)
 
 
 def test_compare_and_its_report_name_it(udcp: Udcp, undrawn: None) -> None:
@@ -124,7 +124,7 @@ def test_compare_and_its_report_name_it(udcp: Udcp, undrawn: None) -> None:
     told = run(udcp, "compare", "digits.loss", *source, "--oracle", "price", "--oracle", "lac")
     for text in (told, unescape(Path("r.html").read_text(encoding="utf-8"))):
         assert "worst class: price '8' 0." in text
-        assert f"price: below 0.9 {NAMED}" in text
+        assert f"price: below the target coverage of 0.9 {NAMED}" in text
         assert TRY in text
         assert "; calibrate with nonempty=True (--nonempty)" in text
-    assert re.search(r"<p>At alpha 0\.1 price .* \(asked for: 0\.9\)(, too low)?; worst class '8' 0\.[123]", text)
+    assert re.search(r"<p>At alpha 0\.1 price .* \(target: 0\.9\)(, too low)?; worst class '8' 0\.[123]", text)

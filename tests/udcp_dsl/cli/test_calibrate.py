@@ -78,6 +78,9 @@ def test_settings(udcp: Udcp) -> None:
         udcp, *source, "--oracle", "raps", "--option", "lam=0.2", "--option", "k=1", "--alpha", "0.2", "--alpha", "1/7"
     )
     assert same(expected(oracle="raps", options={"lam": 0.2, "k": 1}, alpha=[0.2, "1/7"]))
+    for true in ("true", "True"):
+        calibrate(udcp, *source, "--oracle", "price", "--option", f"exact={true}")
+        assert same(expected(oracle="price", options={"exact": True}))
     calibrate(udcp, *source, "--oracle", "lac", "--nonempty", "--conditional", "class", "--pool")
     assert same(expected(nonempty=True, conditional="class", pool=True))
     calibrate(udcp, *source, "--oracle", "lac", "--randomize", "--seed", "4")
@@ -132,9 +135,7 @@ def test_as_data(udcp: Udcp) -> None:
 
 def test_warnings_are_told_in_terms_of_the_options(udcp: Udcp) -> None:
     result = calibrate(udcp, *TABLE, "--truth", "truth", "--group", "site", "--oracle", "lac", "--alpha", "0.02")
-    assert result.stderr.startswith(
-        "warning: too few calibration points: alpha 0.02 needs 49, but group 'north' has 30"
-    )
+    assert result.stderr.startswith("warning: too few calibration rows: alpha 0.02 needs 49, but group 'north' has 30")
     assert "or --pool" in result.stderr
 
 

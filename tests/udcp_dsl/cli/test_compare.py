@@ -164,7 +164,7 @@ def test_integers_beside_class_names_are_doubtful(udcp: Udcp) -> None:
         "compare", "pets.loss", "--probs", "q.npy", "--truth", "y.npy", "--class-names", "lynx,cat,dog,wolf", *QUICK
     )
     assert result.exit_code == 0
-    assert "warning: y holds integers, taken as positions in loss.labels" in result.stderr
+    assert "warning: y contains integers, taken as positions in loss.labels" in result.stderr
 
 
 @pytest.mark.parametrize("file", ["runs.csv", "runs.parquet"])

@@ -93,12 +93,12 @@ def test_languages(udcp: Udcp) -> None:
     first, second = re.split(r"Instance \d: “", result.stdout)[1:3]  # with the text of the instance
     names = language_names()
     for part in (first, second):
-        truth = re.search(r"truth ([^,]+), by branches", part)
+        truth = re.search(r"true label ([^,]+), by branches", part)
         assert truth is not None
         assert truth[1] in names.values()
         assert truth[1] not in names
-    assert re.search(r"Both hold the truth,\s", first)
-    assert "price misses the truth, " in second
+    assert re.search(r"Both contain the true label,\s", first)
+    assert "price misses the true label, " in second
     assert "with it the set would cost" in re.sub(r"\s+", " ", second)
     page = Path("udcp-demo.html").read_text(encoding="utf-8")
     assert "on the translation catalogues of Django" in page.partition("</title>")[0]

@@ -52,7 +52,7 @@ def test_no_labels_is_the_empty_set(udcp: Udcp) -> None:
 def test_a_label_given_twice_is_refused(udcp: Udcp) -> None:
     result = udcp("eval", "pets.loss", "wolf", "cat", "wolf")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "error: label 'wolf' is given twice; a set holds a label once\n"
+    assert result.stderr == "error: label 'wolf' is given twice; a set contains a label once\n"
 
 
 def test_an_unknown_label_offers_the_nearest(udcp: Udcp) -> None:

@@ -73,10 +73,8 @@ def test_the_table(udcp: Udcp) -> None:
     assert result.stderr == ""
     assert result.stdout.startswith(f"{found}\n")
     assert f"{found.coverage:.4f}" in result.stdout
-    assert (
-        "promised: covers the truth with probability at least 0.8, on average over calibrations (200 rows)"
-        in result.stdout
-    )
+    guarantee = "covers the true label with probability at least 0.8, on average over calibrations (200 rows)"
+    assert f"guaranteed: {guarantee}" in " ".join(result.stdout.split())
 
 
 @pytest.mark.parametrize(("shift", "place"), [(0.0, "contains"), (0.5, "is below"), (-0.5, "is above")])

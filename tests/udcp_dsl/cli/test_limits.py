@@ -46,8 +46,8 @@ def test_calibrate_show_and_evaluate_say_what_it_is_worth(udcp: Udcp) -> None:
     assert limit["multiplier"] > 0
     for text in (told, said(udcp("show", "l.json")), said(udcp("evaluate", "l.json", *FRESH))):
         assert worth in text
-        assert "truths inside are covered" in text
-    assert "less than the" in said(udcp("show", "l.json"))
+        assert "rows whose true label counts against the limit: coverage" in text
+    assert "without limits)" in said(udcp("show", "l.json"))
     (found,) = json.loads(udcp("evaluate", "l.json", *FRESH, "--json").stdout)["evaluations"]
     (measured,) = found["limits"]
     assert measured["at_most"] == 0.45
@@ -65,7 +65,7 @@ def test_out_of_reach_is_an_error_and_nothing_is_written(udcp: Udcp) -> None:
     Path("l.loss").write_text(SPEC.replace("0.45", "0.05"))
     result = udcp(*CALIBRATE)
     assert result.exit_code == 2
-    assert "the least that any(C) can be on average there is 0." in " ".join(result.stderr.split())
+    assert "the smallest reachable mean of any(C) is 0." in " ".join(result.stderr.split())
     assert not Path("l.json").exists()
 
 
@@ -82,7 +82,7 @@ def test_compare_and_its_report(udcp: Udcp) -> None:
     assert "limit slots, any(C) <= 0.45: price 0." in told
     assert "above the limit, which they only report: lac" in told
     assert "price, limit slots: one more in a hundred rows is worth" in told
-    assert "truths inside slots are covered: price 0." in told
+    assert "coverage of rows whose true label counts against slots: price 0." in told
     assert "above the limit, which they only report: lac" in Path("l.html").read_text(encoding="utf-8")
     data = json.loads(udcp("compare", "l.loss", *rows, "--splits", "2", "--json").stdout)
     by_price, by_lac = data["summaries"]

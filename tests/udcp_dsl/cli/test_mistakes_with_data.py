@@ -92,4 +92,4 @@ def test_in_a_folder_a_spec_is_named(rows: Path, udcp: Udcp) -> None:
     assert result.exit_code == 2
     assert "give a file, such as 'pets.loss'" in result.stderr
     (rows / "empty").mkdir()
-    assert "it holds no .loss file" in udcp("check", "empty").stderr
+    assert "it contains no .loss file" in udcp("check", "empty").stderr

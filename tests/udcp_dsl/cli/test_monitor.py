@@ -46,7 +46,7 @@ def test_an_alarm_has_its_row_its_reason_and_exit_status_1(udcp: Udcp) -> None:
     result = udcp("monitor", "pets.json", "--probs", "new.npy", "--truth", "new_wrong.npy")
     assert result.exit_code == 1
     assert "ALARM: row " in result.stdout
-    assert "more truths are missed" in result.stdout
+    assert "more true labels are missed" in result.stdout
     result = udcp(
         "monitor", "pets.json", "--probs", "new.npy", "--truth", "new_wrong.npy", "--json", "--watch", "misses"
     )

@@ -35,7 +35,9 @@ def test_the_commands_in_its_comments_work(udcp: Udcp, folder: Path) -> None:
 
 
 def test_it_takes_your_labels(udcp: Udcp, folder: Path) -> None:
-    assert udcp("new", "start.loss", "--labels", "ham,spam,not sure").exit_code == 0
+    done = udcp("new", "start.loss", "--labels", "ham,spam,not sure")
+    assert done.exit_code == 0
+    assert "start.loss is written with 3 labels: 'ham', 'spam', 'not sure'; next: udcp check" in done.stdout
     assert 'labels { ham, spam, "not sure" }' in (folder / "start.loss").read_text()
 
 
@@ -43,7 +45,7 @@ def test_a_file_is_overwritten_only_by_force(udcp: Udcp, folder: Path) -> None:
     before = (folder / "pets.loss").read_text()
     result = udcp("new", "pets.loss")
     assert result.exit_code == 2
-    assert result.stderr == "error: pets.loss exists already: choose another name, or overwrite it with --force\n"
+    assert result.stderr == "error: pets.loss already exists: choose another name, or overwrite it with --force\n"
     assert (folder / "pets.loss").read_text() == before
     assert udcp("new", "pets.loss", "--force").exit_code == 0
     assert (folder / "pets.loss").read_text() != before

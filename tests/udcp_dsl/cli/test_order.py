@@ -202,7 +202,7 @@ def test_labels_that_leave_are_told(udcp: Udcp) -> None:
     hull = json.loads(result.stdout)["hull"]
     assert [(v["entered"], v["left"]) for v in hull] == [(["a"], []), (["b", "c"], ["a"]), (["d"], [])]
     table = udcp("order", "torn.loss", "--probs", "torn.npy", "--row", "0").stdout
-    assert "labels under left are in the best no more" in table
+    assert "labels in the column 'left' are no longer in the best set" in " ".join(table.split())
 
 
 def test_an_oracle_without_a_hull(udcp: Udcp) -> None:

@@ -154,5 +154,5 @@ def test_they_come_before_the_work(udcp: Udcp, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("udcp_dsl.prediction.stages.chain.true_scores", fails)
     np.save("y.npy", P.argmin(axis=1))
     few = udcp("calibrate", "pets.loss", *SOURCE, "--oracle", "lac", "--alpha", "0.001", "-o", "out.json")
-    said = [few.stderr.index(text) for text in ("less often than chance", "too few calibration points", "was begun")]
+    said = [few.stderr.index(text) for text in ("less often than chance", "too few calibration rows", "was begun")]
     assert said == sorted(said)

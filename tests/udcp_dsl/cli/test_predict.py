@@ -152,7 +152,7 @@ def test_in_blocks(udcp: Udcp, predictor: SetPredictor, monkeypatch: pytest.Monk
     SetPredictor(predictor.loss, "lac", conditional="group").calibrate(P, Y, groups=["north"] * 90).save("grouped.json")
     Path("sites.txt").write_text("\n".join(["north"] * 20 + ["south"] * 5))
     result = udcp("predict", "grouped.json", "--probs", "new.npy", "--group", "sites.txt", "-o", "sets.npy")
-    assert "row 20: group 'south' was not among the calibration points" in result.stderr
+    assert "row 20: group 'south' is not among the calibration rows" in result.stderr
     np.save("bad.npy", np.where(np.arange(25)[:, None] == 20, np.nan, NEW))
     result = udcp("predict", "pets.json", "--probs", "bad.npy", "-o", "sets.npy")
     assert "row 20, label 'cat', is NaN" in result.stderr

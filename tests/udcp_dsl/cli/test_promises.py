@@ -33,10 +33,10 @@ CASES: list[tuple[tuple[str, ...], dict[str, Any], str]] = [
     (
         ("--risk", "harm", "--alpha", "1.5"),
         {"risk": "harm", "alpha": 1.5},
-        "mean of 'harm' over missed truths at most 1.5",
+        "mean of 'harm' over missed true labels at most 1.5",
     ),
-    (("--repair", "temperature"), {"repair": "temperature"}, "repaired p: "),
-    (("--temperature", "2"), {"repair": Repair(0.5)}, "repaired p: flattened"),
+    (("--repair", "temperature"), {"repair": "temperature"}, "probabilities repaired: "),
+    (("--temperature", "2"), {"repair": Repair(0.5)}, "probabilities repaired: flattened"),
 ]
 
 
@@ -67,7 +67,7 @@ def test_as_in_python(udcp: Udcp, arguments: tuple[str, ...], settings: dict[str
     np.testing.assert_array_equal(np.load("sets.npy"), same.predict_set(P).mask)
     judged = udcp("evaluate", "skin.json", *SOURCE)
     assert judged.exit_code == 0, judged.output
-    assert f"promised: {same.promise.guarantee(same.alphas[0])}" in " ".join(judged.stdout.split())
+    assert f"guaranteed: {same.promise.guarantee(same.alphas[0])}" in " ".join(judged.stdout.split())
     risk = json.loads(udcp("evaluate", "skin.json", *SOURCE, "--json").stdout)["evaluations"][0]["risk"]
     assert (risk is None) == ("risk" not in settings)
 

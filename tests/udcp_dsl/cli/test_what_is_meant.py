@@ -51,7 +51,7 @@ def test_calibrate_knows_the_size_of_sets_and_the_price(rows: None, folder: Path
     line = "calibrate s.loss --probs p.npy --truth y.npy -o s.json --alpha 0.2"
     told = json.loads(udcp(*line.split(), "--json").stdout)
     assert [x["code"] for x in told["diagnostics"]] == ["W603", "W602", "W604"]
-    assert "no set holds it" in told["diagnostics"][0]["message"]
+    assert "no set contains it" in told["diagnostics"][0]["message"]
     assert "up to 2 labels, as many as these rows need" in told["diagnostics"][2]["message"]
     section = udcp(*line.split()).stdout.partition(HEAD)[2]
     assert all(code in section for code in ("W602", "W603", "W604"))

@@ -60,9 +60,9 @@ def test_ranges_are_counted_over_the_whole_spec() -> None:
     many = [f"{i}000000..{i}999999" for i in range(1, 21)]
     (fault,) = _faults(f"labels {{ {', '.join(many)} }}  loss l = size")
     assert (fault.code, fault.span.text) == ("E125", many[2])
-    assert fault.message == "with the range 3000000..3999999 the ranges of the spec are too long"
+    assert fault.message == "with the range 3000000..3999999, the ranges of the spec are too long"
     (fault,) = _faults(f"labels {{ {many[0]}, 7..8 }}  loss l = size")
-    assert (fault.code, fault.message) == ("E125", "these ranges are 1,000,002 labels")
+    assert (fault.code, fault.message) == ("E125", "these ranges have 1,000,002 labels")
     categories = "  ".join(f"category c{i} {{ 0..99999 }}" for i in range(20))
     (fault,) = _faults(f"labels 0..99999  {categories}  loss l = size")
     assert (fault.code, fault.span.start) == ("E125", len(f"labels 0..99999  {categories}") - len("0..99999 }"))
@@ -71,5 +71,5 @@ def test_ranges_are_counted_over_the_whole_spec() -> None:
 def test_a_wide_header_is_read_in_one_pass() -> None:
     names = [f"column{i}" for i in range(200_000)]  # each compared with all would take minutes
     assert len(read_csv("wide.csv", ",".join(names).encode()).header) == len(names)
-    with pytest.raises(FileFault, match="column 'column199999' stands twice in the header"):
+    with pytest.raises(FileFault, match="column 'column199999' appears twice in the header"):
         read_csv("wide.csv", ",".join([*names, names[-1]]).encode())

@@ -78,10 +78,10 @@ def test_a_distance_is_not_told_of_clauses_that_it_does_not_take() -> None:
 @pytest.mark.parametrize(
     ("list", "message", "help"),
     [
-        ("{ Tax & VAT, b }", "a label with '&' is quoted", 'write "Tax & VAT"'),
-        ("{ b, R|S }", "a label with '|' is quoted", 'write "R|S"'),
-        ("{ why?, b }", "a label with '?' is quoted", 'write "why?"'),
-        ("{ 10% off }", "a label with '%' is quoted", 'write "10% off"'),
+        ("{ Tax & VAT, b }", "a label that contains '&' must be quoted", 'write "Tax & VAT"'),
+        ("{ b, R|S }", "a label that contains '|' must be quoted", 'write "R|S"'),
+        ("{ why?, b }", "a label that contains '?' must be quoted", 'write "why?"'),
+        ("{ 10% off }", "a label that contains '%' must be quoted", 'write "10% off"'),
         ("{ a; b }", "';' is not part of this language", "write ','"),
     ],
 )

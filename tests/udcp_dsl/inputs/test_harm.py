@@ -131,4 +131,4 @@ def test_the_command_line_bounds_it_too(tmp_path: Path) -> None:
     predictor = udcp.SetPredictor.load(saved)
     risk = udcp.evaluate(predictor, P, y, inputs=inputs).risk
     assert risk is not None
-    assert f"mean harm {risk.mean:.4g} (at most 1 promised" in done.stdout
+    assert f"mean harm {risk.mean:.4g} (at most 1 guaranteed" in done.stdout

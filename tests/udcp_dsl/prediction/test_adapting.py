@@ -176,11 +176,12 @@ def test_it_says_what_it_did_and_on_what_the_guarantee_depends() -> None:
     own, (P, _) = drawn(900, OLD, 0), drawn(2000, NEW, 1)
     old = udcp.SetPredictor(LOSS, "lac").calibrate(*own)
     estimated, given = old.adapt(P, calibration=own), old.adapt(TRUE, calibration=own)
-    assert "adapted to a new mix of labels, estimated on 2,000 rows without truth: d 4." in estimated.fitted.about_p
+    said = "adapted to a new mix of labels, estimated on 2,000 rows without true labels: d 4."
+    assert said in estimated.fitted.about_p
     told = estimated.fitted.guarantee(estimated.alphas[0])
     assert told == (
-        "covers the truth with probability at least 0.9, for the new mix of labels, and only as far as the estimated "
-        "ratios are right"
+        "covers the true label with probability at least 0.9, for the new mix of labels, and only as far as the "
+        "estimated ratios are right"
     )
     assert given.fitted.about_p.endswith(
         "adapted to a new mix of labels, as given: d 5.0% -> 60.0%, a 40.0% -> 5.0%, b 35.0% -> 10.0%"
@@ -247,7 +248,7 @@ def test_invalid_input_is_refused() -> None:
         predictor.adapt(udcp.LabelShift([0.5, 0.5], [0.1, 0.9]), calibration=own)
     new = predictor.adapt(TRUE, calibration=own)
     for calibration in (None, own):
-        with pytest.raises(InputError, match="adapted to a new mix already"):
+        with pytest.raises(InputError, match="already adapted to a new mix"):
             new.adapt(own[0], calibration=calibration)
     with pytest.raises(InputError, match="monitor the original predictor"):
         udcp.Monitor(new)

@@ -86,7 +86,7 @@ def test_columns_of_a_frame_that_are_no_labels_are_ignored_by_name() -> None:
         predictor.predict_set(new, ignore="truth")
     with pytest.raises(InputError, match="'truth' names a column of a frame; an array has no named columns"):
         predictor.predict_set(P_NEW, ignore=["truth"])
-    with pytest.raises(InputError, match="'truth' names a column of a frame; these rows have been read"):
+    with pytest.raises(InputError, match="'truth' names a column of a frame; these rows have already been read"):
         predictor.predict_set(predictor.rows(P_NEW), ignore=["truth"])
 
 

@@ -152,7 +152,7 @@ def test_as_plain_data_and_as_text() -> None:
         "mean_size": 0.0, "mean_cost": 0.5, "mean_true_probability": pytest.approx(1 / 120),
     }  # fmt: skip
     text = str(report)
-    for part in ("l by lac, alpha 0.5, 12 points", "coverage", "0.5833", "for 3 * any(low)", "10-49", "highest p"):
+    for part in ("l by lac, alpha 0.5, 12 rows", "coverage", "0.5833", "for 3 * any(low)", "10-49", "highest p"):
         assert part in text
     assert "\x1b" not in text
     assert max(map(len, text.split("\n"))) <= 100

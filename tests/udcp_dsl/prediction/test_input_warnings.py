@@ -181,7 +181,7 @@ def test_an_alpha_from_one_half_on_is_warned_of(asked: dict[str, float], told: s
 def test_an_alpha_of_one_half_is_not_told_to_be_itself() -> None:
     P, y = classified(200, 3, 2.0)
     (message,) = said(lambda: SetPredictor(loss_of(3), "lac", alpha=0.5).calibrate(P, y))
-    assert message == "alpha is 0.5, so sets may miss the truth in 0.5 of the rows"
+    assert message == "alpha is 0.5, so sets may miss the true label in 0.5 of the rows"
 
 
 def test_a_smaller_alpha_and_a_mean_harm_are_not() -> None:
@@ -190,7 +190,7 @@ def test_a_smaller_alpha_and_a_mean_harm_are_not() -> None:
     assert said(lambda: SetPredictor(loss, "lac", alpha=[0.1, 0.49]).calibrate(P, y)) == []
     assert said(lambda: SetPredictor(loss, "lac", alpha=0.9, risk="harm").calibrate(P, y)) == []
     (message,) = said(lambda: udcp.compare(loss, P, y, oracles=["lac"], alphas=0.9, splits=1))
-    assert message.startswith("alpha is 0.9, so sets may miss the truth in 0.9 of the rows")
+    assert message.startswith("alpha is 0.9, so sets may miss the true label in 0.9 of the rows")
 
 
 # --- draws that are shared ---

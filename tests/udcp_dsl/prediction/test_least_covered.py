@@ -104,7 +104,7 @@ def test_calibration_rows_tell_it_before_fresh_ones_do(conditional: str | None) 
     covered = mask[np.arange(len(y)), y]
     assert found.overall.covered == covered.sum()
     told = "worst class 'd' 0." if conditional is None else "no class of 20 rows or more below 0.9"
-    assert found.line().startswith(f"coverage {covered.mean():.3f} on the calibration rows (0.9 promised); {told}")
+    assert found.line().startswith(f"coverage {covered.mean():.3f} on the calibration rows (target 0.9); {told}")
     if conditional is None:
         assert found.worst is not None
         assert (found.worst.name, found.worst.coverage) == ("d", covered[y == 3].mean())

@@ -212,7 +212,7 @@ def test_first_prefers_higher_p_then_lower_index_among_ties() -> None:
         ([0.5, 0.5, 0.0], r"shape \(n, 3\), one column per label, not \(3,\)"),
         ([[0.5, 0.5]], r"shape \(n, 3\), one column per label, not \(1, 2\)"),
         ([[0.5, 0.5], [1.0]], "probabilities must be an array of numbers"),
-        ([["a", "b", "c"]], "probabilities must hold numbers, not <U1"),
+        ([["a", "b", "c"]], "probabilities must contain numbers, not <U1"),
         ([[0.5, 0.5, 0.0], [0.2, np.nan, 0.8]], "row 1, column 1: nan is not a probability"),
         ([[0.5, 0.6, -0.1]], "row 0, column 2: -0.1 is not a probability"),
         ([[0.5, np.inf, 0.1]], "row 0, column 1: inf is not a probability"),
@@ -232,7 +232,7 @@ def test_what_cannot_be_probabilities_is_refused(given: Any, message: str) -> No
         ([-1, 0], "row 0: y is -1, but label indices run from 0 to 2"),
         ([0.0, 1.0], "label indices .integers., not float64"),
         ([True, False], "label indices .integers., not bool"),
-        (["a", "b"], "y must hold numbers"),
+        (["a", "b"], "y must contain numbers"),
     ],
 )
 def test_what_cannot_be_labels_is_refused(given: Any, message: str) -> None:

@@ -367,7 +367,7 @@ def test_groups_and_ids_that_are_refused() -> None:
     with pytest.raises(InputError, match=r"groups: row 1 .* is missing"):
         grouped.calibrate(P_CAL, Y_CAL, groups=["a", None] * 45)
     grouped.calibrate(P_CAL, Y_CAL, groups=["a"] * N)
-    with pytest.raises(InputError, match="row 1: group 'b' was not among the calibration points; known: 'a'"):
+    with pytest.raises(InputError, match="row 1: group 'b' is not among the calibration rows; known: 'a'"):
         grouped.predict_set(P_NEW, groups=["a"] + ["b"] * (M - 1))
 
 

@@ -119,24 +119,24 @@ LOSSES = HeldOutLoss(1.31, 0.92, 0.01)
     [
         (
             Repair(1.9, np.array([1.0] * 37 + [0.01] * 3), 0.0, "auto", 600, LOSSES),
-            "repaired p: sharpened (exponent 1.9) and 37 labels shifted; log loss 1.31 -> 0.92 on held-out folds, "
-            "fitted on 600 of 3,000 rows",
+            "probabilities repaired: sharpened (exponent 1.9) and 37 labels shifted; log loss 1.31 -> 0.92 on held-out "
+            "folds, fitted on 600 of 3,000 rows",
         ),
         (
             Repair(0.5, np.array([1.0, 0.0]), 0.01, "auto", 600, LOSSES),
-            "repaired p: flattened (exponent 0.5), 1 label shifted and smoothed by 0.01; log loss 1.31 -> 0.92 on "
-            "held-out folds, fitted on 600 of 3,000 rows",
+            "probabilities repaired: flattened (exponent 0.5), 1 label shifted and smoothed by 0.01; log loss 1.31 -> "
+            "0.92 on held-out folds, fitted on 600 of 3,000 rows",
         ),
         (
             Repair(2.0, kind="temperature", n_rows=100),
-            "repaired p: sharpened (exponent 2), fitted on 100 of 3,000 rows",
+            "probabilities repaired: sharpened (exponent 2), fitted on 100 of 3,000 rows",
         ),
-        (Repair(smoothing=0.1), "repaired p: smoothed by 0.1"),
+        (Repair(smoothing=0.1), "probabilities repaired: smoothed by 0.1"),
         (
             Repair(kind="auto", n_rows=600, losses=LOSSES),
-            "p left as it is: no repair was better by two standard errors",
+            "probabilities unchanged (no repair was significantly better)",
         ),
-        (Repair(kind="auto", n_rows=3), "p left as it is: too few rows to fit a repair"),
+        (Repair(kind="auto", n_rows=3), "probabilities unchanged (too few rows to fit a repair)"),
     ],
 )
 def test_it_says_what_it_does_in_one_sentence(repair: Repair, text: str) -> None:

@@ -73,12 +73,12 @@ def test_equal_probabilities_share_a_bin_even_with_other_last_bits() -> None:
 @pytest.mark.parametrize(
     ("bins", "verdict"),
     [
-        ([(0.4, 0.7, 100), (0.5, 0.9, 100)], "too unsure"),
-        ([(0.7, 0.4, 100), (1.0, 0.9, 100)], "too sure"),
-        ([(0.3, 0.6, 100), (0.7, 0.4, 100)], "too sure for some rows and too unsure for others"),
-        ([(0.4, 0.45, 100), (0.5, 0.46, 100)], "right as often as it says"),
-        ([(1.0, 1.0, 100)], "right as often as it says"),
-        ([(0.5, 0.6, 20)], "right as often as it says"),  # as far as 20 rows can show
+        ([(0.4, 0.7, 100), (0.5, 0.9, 100)], "underconfident"),
+        ([(0.7, 0.4, 100), (1.0, 0.9, 100)], "overconfident"),
+        ([(0.3, 0.6, 100), (0.7, 0.4, 100)], "overconfident for some rows and underconfident for others"),
+        ([(0.4, 0.45, 100), (0.5, 0.46, 100)], "right as often as they say"),
+        ([(1.0, 1.0, 100)], "right as often as they say"),
+        ([(0.5, 0.6, 20)], "right as often as they say"),  # as far as 20 rows can show
     ],
 )
 def test_the_verdict(bins: Any, verdict: str) -> None:
@@ -91,7 +91,7 @@ def test_chance_is_what_a_right_p_has(sizes: Sizes) -> None:
     curves = [ReliabilityCurve.of(highest, rng.random(400) < highest, np.ones(400)) for _ in range(sizes.draws)]
     errors = [curve.error for curve in curves]
     assert abs(curves[0].chance - np.mean(errors)) < 5 * np.std(errors) / np.sqrt(len(errors))
-    right = sum(curve.verdict == "right as often as it says" for curve in curves)
+    right = sum(curve.verdict == "right as often as they say" for curve in curves)
     assert right >= binom(len(curves), 0.95).ppf(1e-5)
 
 
@@ -132,7 +132,7 @@ def test_after_is_of_fits_without_the_rows_fold(kind: str, weighted: bool, monke
 def test_a_repair_says_what_it_mended() -> None:
     found = fit(*drawn(1000)).reliability
     assert found is not None
-    assert found.finding == "p was too unsure; after repair it is right as often as it says"
+    assert found.finding == "probabilities were underconfident; after repair they are right as often as they say"
     assert found.after is not None
     assert found.after.error < found.before.error / 2
 
@@ -143,7 +143,7 @@ def test_where_nothing_is_adopted_p_is_shown_as_it_is() -> None:
     assert not repair.adopted
     expected = ReliabilityCurve.of(P.max(axis=1), P.argmax(axis=1) == y, np.ones(500))
     assert repair.reliability == Reliability(expected)
-    assert repair.reliability.finding == "p is right as often as it says, and is left as it is"
+    assert repair.reliability.finding == "probabilities are right as often as they say, and unchanged"
 
 
 @pytest.mark.parametrize("kind", ["auto", "temperature"])
@@ -257,9 +257,9 @@ def test_what_cannot_be_drawn_is_refused_with_its_reason() -> None:
     truth = [LOSS.labels[k] for k in y]
     with pytest.raises(InputError, match="not calibrated"):
         udcp.SetPredictor(LOSS, "lac").plot()
-    with pytest.raises(InputError, match="no repair was requested"):
+    with pytest.raises(InputError, match="no repair requested"):
         udcp.SetPredictor(LOSS, "lac", repair=None).calibrate(P, truth).plot()
     with pytest.raises(InputError, match="a repair needs 300 calibration rows"):
         udcp.SetPredictor(LOSS, "lac").calibrate(P[:200], truth[:200]).plot()
-    with pytest.raises(InputError, match=r"measured when a repair is fitted: repaired p: sharpened \(exponent 2\)"):
+    with pytest.raises(InputError, match=r"when a repair is fitted: probabilities repaired: sharpened \(exponent 2\)"):
         udcp.SetPredictor(LOSS, "lac", repair=Repair(2.0)).calibrate(P, truth).plot()

@@ -102,7 +102,7 @@ def test_a_folder_that_was_removed_or_replaced_is_another(tmp_path: Path, source
     run(source, tmp_path / "other")
     shutil.rmtree(tmp_path / "out")
     (tmp_path / "other").rename(tmp_path / "out")
-    with pytest.raises(InputError, match="is not empty, and holds no sets of this command"):
+    with pytest.raises(InputError, match="is not empty, and contains no sets of this command"):
         run(source, tmp_path / "out", made(seed=1))
 
 
@@ -272,12 +272,12 @@ def test_an_interrupt_says_how_to_go_on(one_file: Path, output: str, monkeypatch
     assert result.exit_code == 130
     last = result.stderr.splitlines()[-1]
     if output == "sets.parquet":
-        assert "no sets were written; with a folder (-o sets/) finished parts stay" in last
+        assert "no sets were written; with a folder (-o sets/) finished parts are kept" in last
         assert not Path("sets.parquet").exists()
         return
-    assert last == "interrupted: 2 of 4 parts are finished, and the same command goes on with the others"
+    assert last == "interrupted: 2 of 4 parts are finished; rerun the command to continue"
     result = CliRunner().invoke(main, command)
     assert result.exit_code == 0
     assert "out/: 20 sets" in result.output
-    assert "2 of 4 parts were there before" in result.output
+    assert "2 of 4 parts already existed" in result.output
     assert pl.read_parquet("out")["photo"].to_list() == list(range(40))

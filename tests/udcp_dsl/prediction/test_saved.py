@@ -235,7 +235,7 @@ FORGERIES: dict[str, tuple[Any, str]] = {
         "copy of 'animals.csv' was changed",
     ),
     "labels": (lambda c: embed(c, CSV.replace("lynx", "link")), "labels that were passed differ"),
-    "no file": (lambda c: c["spec"].update(files={}), "not among the files carried along"),
+    "no file": (lambda c: c["spec"].update(files={}), "not among the spec's files"),
     "spec": (lambda c: c["spec"].update(text="loss"), "cannot be loaded"),
     "param": (lambda c: c["spec"].update(params={"weight": 7}), "weight"),
     "no oracle": (lambda c: c["oracle"].update(name="none"), "there is no oracle 'none'"),
@@ -287,7 +287,7 @@ def test_a_forged_file_starts_no_process_and_writes_no_file(
 ) -> None:
     """Whoever loads a file says where and how fast to solve, not the file."""
     file, kept = tmp_path / "saved.json", tmp_path / "kept.sqlite"
-    with pytest.warns(UserWarning, match="too few calibration points"):
+    with pytest.warns(UserWarning, match="too few calibration rows"):
         SetPredictor(udcp.load(spec), oracle, alpha=0.01).calibrate(P[:4], Y[:4]).save(file)
     value = 3 if option == "workers" else str(kept)
     rewrite(file, lambda c: c["oracle"]["options"].update({option: value}), forge=True)
@@ -298,7 +298,7 @@ def test_a_forged_file_starts_no_process_and_writes_no_file(
 
 def test_where_and_how_fast_to_solve_is_not_saved(spec: Path, tmp_path: Path) -> None:
     options = {"workers": 1, "checkpoint": tmp_path / "kept.sqlite"}
-    with pytest.warns(UserWarning, match="too few calibration points"):
+    with pytest.warns(UserWarning, match="too few calibration rows"):
         SetPredictor(udcp.load(spec), "ilp", alpha=0.01, options=options).calibrate(P[:4], Y[:4]).save(
             tmp_path / "saved.json"
         )

@@ -141,7 +141,7 @@ def test_a_folder_of_other_sets_is_refused(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "in" / "part-2.parquet")
     with pytest.raises(InputError, match=r"part-2\.parquet has changed since prediction began"):
         open_folder(tmp_path / "out", ".csv", predictor, source, level)
-    with pytest.raises(InputError, match=r"in: is not empty, and holds no sets of this command"):
+    with pytest.raises(InputError, match=r"in: is not empty, and contains no sets of this command"):
         open_folder(tmp_path / "in", ".csv", predictor, source, level)
     (tmp_path / ".out.udcp.json").write_text("{}")
     with pytest.raises(InputError, match=r"\.out\.udcp\.json: is not a manifest of prediction sets"):
@@ -257,7 +257,7 @@ def test_killed_at_any_moment_and_run_again_the_bytes_are_the_same(
         forking.stdin.close()
     done = CliRunner().invoke(main, command("out"))
     assert done.exit_code == 0
-    assert "of 10 parts were there before" in done.output
+    assert "of 10 parts already existed" in done.output
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 

@@ -17,8 +17,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import udcp_dsl as udcp
 from udcp_dsl import InputError, __version__
 from udcp_dsl.comparison import Comparison
 from udcp_dsl.prediction.stages.repair import RepairStage
@@ -339,7 +341,7 @@ def with_costs(comparison: Comparison, costs: dict[str, list[float]], coverage: 
         ),
         (
             {"price": [1, 2, 3], "lac": [0.9, 2.1, 9]},
-            "price costs 50 % less than the next cheapest, lac (2 against 4), though it is cheaper on 2 of 3 splits",
+            "price costs 50 % less than the next cheapest, lac (2 against 4), but is cheaper on only 2 of 3 splits",
         ),
         ({"price": [1, 2, 3], "lac": [3, 2, 1]}, "lac and price cost the same, 2"),
         ({"price": [-1, -1, -1], "lac": [1, 1, 1]}, "price costs 2 less than the next cheapest, lac (-1 against 1)"),
@@ -349,11 +351,25 @@ def with_costs(comparison: Comparison, costs: dict[str, list[float]], coverage: 
 def test_finding(costs: dict[str, list[float]], said: str, ordinary: Comparison) -> None:
     text = finding(with_costs(ordinary, costs), "touched", Fraction(1, 10))
     assert text.startswith(f"At alpha 0.1 {said}")
-    assert re.search(r"coverage 0\.910 \(asked for: 0\.9\); worst class '\d' 0\.\d{3}\.$", text)
+    assert re.search(r"coverage 0\.910 \(target: 0\.9\); worst class '\d' 0\.\d{3}\.$", text)
+
+
+def test_finding_of_a_worth_of_a_miss_ranks_by_cost_with_misses() -> None:
+    rng = np.random.default_rng(0)
+    P = rng.dirichlet([0.5] * 4, 400)
+    y = [int(rng.choice(4, p=p)) for p in P]
+    loss = udcp.loads("labels {a, b, c, d}  category far {c, d}  loss l in hours = size + 2 * any(far)")
+    found = udcp.compare(loss, P, y, miss=15, oracles=["lac", "price"], splits=3, repair=None)
+    best, other = sorted(found.summaries(), key=lambda summary: summary.total or 0.0)
+    text = finding(found, "l", found.alphas[0])
+    assert text.startswith(f"With a miss worth 15 hours, {best.oracle} costs ")
+    assert f"({best.total:.4g} against {other.total:.4g} hours, misses included)" in text
+    assert f"coverage {best.coverage:.3f} (alpha found: {best.alpha_found:.3f})" in text
+    assert "0.5" not in text
 
 
 def test_finding_says_when_coverage_is_missed(ordinary: Comparison) -> None:
     text = finding(
         with_costs(ordinary, {"price": [1, 1, 1], "lac": [2, 2, 2]}, coverage=0.8), "touched", Fraction(1, 10)
     )
-    assert "coverage 0.800 (asked for: 0.9), too low; worst class '" in text
+    assert "coverage 0.800 (target: 0.9), too low; worst class '" in text

@@ -173,7 +173,7 @@ def test_files_are_dropped_on_the_page(opened: Callable[..., Tab], folder: Path)
         files,
     )
     page.until(lambda: page.texts("dialog[open] .small"))
-    assert page.texts("dialog[open] .small") == ["Probabilities: mine.npy. Truth: truth.npy."]
+    assert page.texts("dialog[open] .small") == ["Probabilities: mine.npy. True labels: truth.npy."]
     page.press('[data-key="load rows"]')
     page.until(lambda: "500 rows of mine.npy" in "".join(page.texts("#rows > p.muted")))
     page.settle()

@@ -15,10 +15,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from udcp_dsl import loads
 from udcp_dsl.cli import main
 from udcp_dsl.datasets.example_specs import example_specs
 from udcp_dsl.studio import html_page
 from udcp_dsl.studio.spec_folder import open_spec
+from udcp_dsl.studio.studio import Studio
 
 
 @pytest.mark.parametrize(
@@ -46,6 +48,34 @@ def test_a_mistake_is_told_before_anything_is_served(
     assert "Traceback" not in done.output
 
 
+def test_rows_of_a_table_keep_their_inputs_and_those_of_an_array_are_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "far.loss").write_text("labels { a, b }  input km in [0, 9]  loss l = size + km * any({ a })")
+    rows = "".join(f"{y / 4},{1 - y / 4},{'ab'[y % 2]},{7 - y}\n" for y in range(4))
+    (tmp_path / "rows.csv").write_text(f"a,b,truth,km\n{rows}")
+    (tmp_path / "bare.csv").write_text("km\n5\n6\n7\n8\n")
+    np.save(tmp_path / "p.npy", np.full((4, 2), 0.5))
+    np.save(tmp_path / "y.npy", np.array([0, 1, 0, 1]))
+    monkeypatch.chdir(tmp_path)
+    found = {}
+
+    def seen(studio: Studio, *rest: object) -> None:
+        found["rows"] = studio._supply(loads((tmp_path / "far.loss").read_text())).calibration
+
+    monkeypatch.setattr("udcp_dsl.studio.serving.serve", seen)
+    array = ["--probs", "p.npy", "--truth", "y.npy"]
+    for arguments, drawn in (
+        (["--probs", "rows.csv", "--truth", "truth"], False),
+        ([*array, "--inputs", "bare.csv"], False),
+        (array, True),
+    ):
+        done = CliRunner().invoke(main, ["studio", "far.loss", "--no-browser", *arguments])
+        assert done.exit_code == 0, done.output
+        assert found["rows"].inputs is not None
+        assert (found["rows"].inputs["km"] % 1 == 0).all() == (not drawn)
+
+
 def test_without_the_extra_it_says_how_to_get_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     done = CliRunner().invoke(main, ["studio", "--no-browser", str(folder / "pets.loss")])
@@ -56,6 +86,7 @@ def test_without_the_extra_it_says_how_to_get_it(folder: Path, monkeypatch: pyte
 # A studio for each line of input, in processes forked from one that has imported what takes a second.
 STUDIOS = """
 import importlib, os, sys
+from udcp_dsl import loads
 from udcp_dsl.cli import main
 for name in "lark numba.np.arraymath scipy.stats udcp_dsl.cli.studio udcp_dsl.studio.serving uvicorn".split():
     importlib.import_module(name)

@@ -143,7 +143,7 @@ def test_nothing_is_cut_off(
           && (box.right > innerWidth + 1 || box.left < -1);
       }).map((e) => e.outerHTML.slice(0, 200));""")
     assert out == []
-    # Every column is in sight: what sets cost and whom they fail, of all rows, and what of a row is in the sets.
+    # Every column is in sight: what sets cost and which rows are covered too rarely, and what of a row is in the sets.
     hidden = page.js("""
       return ['.overall', '.sets'].map((table) => document.querySelector(table).parentElement)
         .map((box) => box.scrollWidth - box.clientWidth);""")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.conftest import Sizes
 
 LOSS = udcp.loads("labels { a, b, c, d }  loss l = size + any({ a, b })")
-CROSS = "cross-conformal: coverage is as promised"
+CROSS = "cross-conformal: coverage is as guaranteed"
 ALARMS = "monitor: no more false alarms than its level"
 RANKS = "monitor: ranks among all rows so far are uniform"
 

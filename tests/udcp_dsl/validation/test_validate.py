@@ -357,7 +357,7 @@ def test_an_oracle_that_raises_is_told_and_left_out_after() -> None:
     found = failed(validate(loss, cases=1, oracles=[Failing(loss), make_oracle("lac", loss)]))
     assert list(found) == [
         "oracles: failing: scores and sets agree, and rows do not affect each other",
-        "coverage: failing: it takes all rows",
+        "coverage: failing: it accepts all rows",
     ]
     assert all("it raises ZeroDivisionError: division by zero" in example.text for example in found.values())
 
@@ -438,7 +438,7 @@ def test_drift_along_the_file_is_caught(change: str, monkeypatch: pytest.MonkeyP
         order = np.concatenate([order[200:][shuffled][:100], order[:200][shuffled], order[200:][shuffled][100:]])
     found = failed(validate(loss, cases=1, oracles=["lac"], probs=P[order], y=y[order]))
     assert list(found) == ["coverage: your rows do not drift along the file"]
-    assert "rows that come later" in next(iter(found.values())).text
+    assert "later rows will not be covered" in next(iter(found.values())).text
 
 
 def test_the_test_for_drift_holds_its_error(sizes: Sizes) -> None:

@@ -122,7 +122,7 @@ def _names(d: Declared, spec: ast.Spec) -> list[Data]:
         if name.text in first:
             earlier = first[name.text].span
             line, _ = name.span.source.position(earlier.start)
-            way_out = f"it is declared on line {line} already; rename one"
+            way_out = f"it is already declared on line {line}; rename one"
             related = [Related(earlier, "it is declared here first")]
             d.error("E201", name.span, f"{name.text!r} is declared twice", way_out, related=related)
             continue

@@ -55,7 +55,7 @@ def build_costs(d: Declared, x: ast.Costs) -> Costs:
                 good = False
                 break
             if i in given:
-                report_twice(d, entry.key, f"{what} {key!r} has a cost already", "give it one cost", given[i])
+                report_twice(d, entry.key, f"{what} {key!r} already has a cost", "give it one cost", given[i])
                 good = False
                 break
             given[i] = entry.key
@@ -93,7 +93,9 @@ def _costs_from(d: Declared, file: ast.File, keys: Sequence[str], what: str, of_
         array = read_npy(file.path, d.files.read(file.path))
         if array.shape != (len(keys),):
             raise FileFault(
-                "E307", f"{file.path} has shape {array.shape}, not ({len(keys)},)", f"one number a {what}, in order"
+                "E307",
+                f"{file.path} has shape {array.shape}, not ({len(keys)},)",
+                f"give one number per {what}, in order",
             )
         return array
     require_ending(file, "costs", "csv", "json", "npy")

@@ -44,7 +44,7 @@ def _path(d: Declared, name: str, path: ast.Path) -> TreeMetric:
         raise DeclarationFailed
     edge = 1.0 if path.edge is None else path.edge.value
     if path.edge is not None and edge <= 0:
-        d.error("E244", path.edge.span, f"an edge is {edge:g} long", "give it a positive length")
+        d.error("E244", path.edge.span, f"the length of an edge is {edge:g}", "make it positive")
         raise DeclarationFailed
     return TreeMetric(name, hierarchy, edge)
 
@@ -63,15 +63,17 @@ def _checked(path: str, names: Sequence[str], matrix: Floats) -> Floats:
     if skew.any():
         a, b = (int(i) for i in np.argwhere(skew)[0])
         raise FileFault(
-            "E241", f"{path} is not symmetric: from {names[a]} to {names[b]} {matrix[a, b]:g}, back {matrix[b, a]:g}",
-            "a distance is the same both ways: make the two equal",
+            "E241",
+            f"{path} is not symmetric: {names[a]} to {names[b]} is {matrix[a, b]:g}, "
+            f"{names[b]} to {names[a]} is {matrix[b, a]:g}",
+            "a distance is the same in both directions: make the two equal",
         )  # fmt: skip
     return np.maximum(matrix, matrix.T)
 
 
 def _matrix(d: Declared, file: ast.File, keys: Sequence[str], what: str) -> Floats:
     """A matrix with a row and a column for each key, in their order."""
-    kind, each = ending(file), f"one row and one column a {what}"
+    kind, each = ending(file), f"give one row and one column per {what}"
     if kind == "npy":
         array = read_npy(file.path, d.files.read(file.path))
         if array.shape != (len(keys), len(keys)):

@@ -27,7 +27,7 @@ def build_hierarchy(d: Declared, x: ast.Hierarchy) -> Hierarchy:
         d.error(
             "E230",
             x.name.span,
-            f"hierarchy {x.name.text!r} misses {listed(missing, 'label')}",
+            f"hierarchy {x.name.text!r} does not contain {listed(missing, 'label')}",
             "put every label in it",
         )
         raise DeclarationFailed
@@ -47,7 +47,7 @@ def _paths_in_place(d: Declared, x: ast.Hierarchy) -> dict[str, tuple[str, ...]]
         if isinstance(part, ast.Branch):
             path = (*above, part.name.text)
             if path in inner:
-                message, first = f"node {part.name.text!r} stands twice under one parent", inner[path]
+                message, first = f"node {part.name.text!r} appears twice under one parent", inner[path]
                 d.error("E231", part.name.span, message, "merge the two", related=[Related(first.span, LISTED_FIRST)])
                 good = False
             inner.setdefault(path, part.name)

@@ -30,7 +30,10 @@ class All(CategoryAtom):
         return Completes(self.category.members)
 
     def proves(self) -> Mapping[str, str]:
-        facts = {"monotone": "a larger set holds no less", "supermodular": "the last label of the category makes it 1"}
+        facts = {
+            "monotone": "once a set contains the category, larger sets do",
+            "supermodular": "the last label of the category makes it 1",
+        }
         if len(self.category.members) == 1:
             facts["separable"] = "the category is one label"
         if len(self.category.members) == self.K:

@@ -30,7 +30,10 @@ class Any(CategoryAtom):
         return Touches(0.0, np.array([0, len(members)]), members, np.ones(1))
 
     def proves(self) -> Mapping[str, str]:
-        facts = {"monotone": "a larger set touches no less", "submodular": "the category is paid for once"}
+        facts = {
+            "monotone": "once a set touches the category, larger sets do",
+            "submodular": "the category is paid for once",
+        }
         if len(self.category.members) == 1:
             facts["separable"] = "the category is one label"
         if len(self.category.members) == self.K:

@@ -45,7 +45,7 @@ class Empty(Atom):
 
     def proves(self) -> Mapping[str, str]:
         return {
-            "antitone": "a larger set is empty no more",
+            "antitone": "a larger set is not empty",
             "supermodular": "it is 1 minus whether the set has any label",
             "cardinality": "it is size == 0",
         }

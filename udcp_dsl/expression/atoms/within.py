@@ -39,7 +39,7 @@ class Within(CategoryAtom):
 
     def proves(self) -> Mapping[str, str]:
         return {
-            "antitone": "a larger set is inside no more",
+            "antitone": "a larger set may leave the category",
             "supermodular": "it is 1 minus whether the set touches a label outside",
         }
 

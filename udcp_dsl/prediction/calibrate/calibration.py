@@ -59,8 +59,8 @@ def threshold(scores: ArrayLike, alpha: Level) -> float:
     values, level = as_scores(scores), exact_level(alpha)
     if rank(values.size, level) > values.size:
         warn(
-            f"{values.size} calibration points are too few: alpha {show_level(level)} needs {points_needed(level)}; "
-            "the threshold is infinite, so every prediction set holds every label",
+            f"{values.size} calibration rows are too few: alpha {show_level(level)} needs {points_needed(level)}; "
+            "the threshold is infinite, so every prediction set contains all labels",
             CalibrationWarning,
         )
     return make_cell(values, (level,), Rule()).thresholds[0]
@@ -257,8 +257,8 @@ class Calibration(Cellwise):
                     raise RowFault(
                         row,
                         "",
-                        f": group {name!r} was not among the calibration points; known: "
-                        f"{listed(list(map(repr, self.groups)))}; calibrate with points of it, or pool=True",
+                        f": group {name!r} is not among the calibration rows; known: "
+                        f"{listed(list(map(repr, self.groups)))}; calibrate with rows of it, or pool=True",
                     )
         unseen = len(self.cells)
         cells = np.array([index.get(name, unseen) for name in names], dtype=np.intp)
@@ -360,26 +360,9 @@ def calibrate(
     values = as_scores(scores)
     levels = levels_of(alphas, below=rule.below)
     pool, randomize = flag(pool, "pool"), flag(randomize, "randomize")
-    if pool and parts.is_marginal:
-        raise InputError('pool=True needs conditional="group" or "class": marginal calibration pools all points anyway')
-    if pool and parts.by_difficulty:
-        raise InputError("pool=True does not apply to difficulty bins, which have equal sizes: use fewer bins")
-    if values.size == 0:
-        raise InputError("no calibration scores are given: give at least one point")
-    if randomize and bool(np.isneginf(values).any()):
-        row = int(np.argmax(np.isneginf(values)))
-        raise InputError(f"row {row}: the score is -inf, which cannot be randomized: use randomize=False")
-    if (harms is None) != (rule.most is None):
-        raise InputError("harms= and a rule with most= (the largest harm of any label) must be given together")
-    if rule.confidence is not None and (harms is not None or weights is not None):
-        raise InputError("confidence= works for coverage only; with harms= or weights= the distribution is unknown")
-    own = None if weights is None else as_weights(weights, values.size)
-    harm = None if harms is None else as_weights(harms, values.size, "harms")
-    if own is not None and not own.any():
-        raise InputError("the weights are all 0: no calibration point is like the new ones")
-    if harm is not None and rule.most is not None and as_written(float(harm.max())) > rule.most:
-        raise InputError(f"a harm is {harm.max():g}, above {float(rule.most):g}, the largest of any label")
-
+    _check_pool(pool, parts)
+    _check_scores(values, randomize)
+    own, harm = _weights_and_harms(weights, harms, rule, values.size)
     names, edges, cells = parts.divide(values.size)
     own_levels = {name: parts.own_alphas[name] for name in names if name in parts.own_alphas}
 
@@ -411,6 +394,38 @@ def calibrate(
         sizes = [cell.n for _, cell in named_cells]
         warn_of_too_few(sizes, levels, calibration, rule, names=of_parts, pool=pool, randomize=randomize)
     return calibration
+
+
+def _check_pool(pool: bool, parts: Parts) -> None:
+    if pool and parts.is_marginal:
+        raise InputError('pool=True needs conditional="group" or "class": marginal calibration pools all rows anyway')
+    if pool and parts.by_difficulty:
+        raise InputError("pool=True does not apply to difficulty bins, which have equal sizes: use fewer bins")
+
+
+def _check_scores(scores: FloatArray, randomize: bool) -> None:
+    if scores.size == 0:
+        raise InputError("no calibration scores are given: give at least one")
+    if randomize and bool(np.isneginf(scores).any()):
+        row = int(np.argmax(np.isneginf(scores)))
+        raise InputError(f"row {row}: the score is -inf, which cannot be randomized: use randomize=False")
+
+
+def _weights_and_harms(
+    weights: ArrayLike | None, harms: ArrayLike | None, rule: Rule, n: int
+) -> tuple[FloatArray | None, FloatArray | None]:
+    """The weights and harms of the n points as arrays, if there are any and the rule can use them."""
+    if (harms is None) != (rule.most is None):
+        raise InputError("harms= and a rule with most= (the largest harm of any label) must be given together")
+    if rule.confidence is not None and (harms is not None or weights is not None):
+        raise InputError("confidence= works for coverage only; with harms= or weights= the distribution is unknown")
+    own = None if weights is None else as_weights(weights, n)
+    harm = None if harms is None else as_weights(harms, n, "harms")
+    if own is not None and not own.any():
+        raise InputError("the weights are all 0: no calibration row is like the new rows")
+    if harm is not None and rule.most is not None and as_written(float(harm.max())) > rule.most:
+        raise InputError(f"a harm is {harm.max():g}, above {float(rule.most):g}, the largest of any label")
+    return own, harm
 
 
 def label_weighted(

@@ -154,9 +154,7 @@ def cell_from_dict(data: object, levels: tuple[Fraction, ...], rule: Rule, *, ra
         raise InputError(f"calibration cell: n is {n!r} with {len(taus)} thresholds for {len(levels)} alphas; {RESAVE}")
     for level, tau in zip(levels, taus, strict=True):
         if not weighted and n < rule.needed(level) and tau != math.inf:
-            raise InputError(
-                f"calibration cell: {n} points cannot give threshold {tau} at {show_level(level)}; {RESAVE}"
-            )
+            raise InputError(f"calibration cell: {n} rows cannot give threshold {tau} at {show_level(level)}; {RESAVE}")
     if not randomize and not weighted:
         if any(d[name] is not None for name in ("scores", "weights", "harms")) or d["steps"] != []:
             raise InputError(f"calibration cell: scores are kept only for randomize and weights; {RESAVE}")

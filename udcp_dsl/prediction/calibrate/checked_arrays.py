@@ -35,7 +35,7 @@ def as_scores(scores: ArrayLike) -> FloatArray:
     try:
         given = np.asarray(scores)
     except ValueError as e:
-        raise InputError(f"scores are ragged: give one number per calibration point ({e})") from e
+        raise InputError(f"scores are ragged: give one number per calibration row ({e})") from e
     if given.dtype.kind not in "iuf" or given.ndim != 1:
         raise InputError(
             f"scores are an array of {given.dtype}, shape {given.shape}: "

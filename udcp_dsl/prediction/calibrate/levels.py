@@ -173,5 +173,5 @@ def clopper_pearson(covered: ArrayLike, n: ArrayLike, confidence: float = CONFID
 
 def _count(n: int, name: str) -> int:
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-        raise InputError(f"{name} is {n!r}: give a whole number of points, 0 or more")
+        raise InputError(f"{name} is {n!r}: give a whole number of rows, 0 or more")
     return int(n)

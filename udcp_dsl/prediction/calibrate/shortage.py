@@ -1,4 +1,4 @@
-"""Warnings of too few calibration points, which can be issued before any row is scored."""
+"""Warnings of too few calibration rows, which can be issued before any row is scored."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def warn_of_too_few(
     `names` are those of groups and bins.
     """
     faults = []
-    effect = "every prediction set holds every label"
+    effect = "every prediction set contains all labels"
     for level in levels:
         need = rule.needed(level)
         at = f"alpha {show_level(level)} needs {need}"
@@ -44,7 +44,7 @@ def warn_of_too_few(
             short = [f"class {k} has {n}" for k, n in enumerate(sizes) if n < need]
         else:
             kind = "the bin" if cells.by_difficulty else "group" if cells.by_group else "decision"
-            effect = f"prediction sets of these {kind.removeprefix('the ')}s hold every label"
+            effect = f"prediction sets of these {kind.removeprefix('the ')}s contain all labels"
             short = [f"{kind} {name!r} has {n}" for name, n in zip(names, sizes, strict=True) if n < need]
             at += f" in each bin, {bins_needed(len(sizes), need)} in all" if cells.by_difficulty else ""
         if short:
@@ -53,14 +53,14 @@ def warn_of_too_few(
         return
     if randomize:
         effect += " with a chance of 1 - alpha (n + 1), whatever the scores"
-    remedy = "give more points or a larger alpha"
+    remedy = "give more rows or a larger alpha"
     if rule.confidence is not None:
         remedy += ", or ask for less confidence"
     if cells.by_difficulty:
         remedy += ", or fewer bins"
     elif (cells.by_group or cells.by_class) and not pool:
         remedy += ", or pool=True (smaller sets, no guarantee within those)"
-    warn(f"too few calibration points: {'; '.join(faults)}. So {effect}; {remedy}", CalibrationWarning)
+    warn(f"too few calibration rows: {'; '.join(faults)}. So {effect}; {remedy}", CalibrationWarning)
 
 
 def listed(items: Sequence[str]) -> str:

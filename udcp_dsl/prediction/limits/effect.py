@@ -40,24 +40,23 @@ class LimitEffect:
 
     @property
     def on_truths(self) -> str:
-        """The effect on the coverage of truths inside, in words; empty if there is none."""
+        """The effect on the coverage of rows inside, in words; empty if there is none."""
         if self.covered is None or self.covered_without is None:
             return ""
-        change = self.covered - self.covered_without
-        if self.multiplier == 0 or not change:
+        if self.multiplier == 0 or self.covered == self.covered_without:
             return ""
-        by = f"{abs(change):.3f} {'less' if change < 0 else 'more'} than the {self.covered_without:.3f} without limits"
-        return f"truths inside are covered {self.covered:.3f}, {by}"
+        both = f"coverage {self.covered:.3f} ({self.covered_without:.3f} without limits)"
+        return f"rows whose true label counts against the limit: {both}"
 
 
 def worth_text(multiplier: float, unit: str | None) -> str:
     """A multiplier in words: by how much the mean cost falls if the limit is raised by 0.01, times 100.
 
     >>> worth_text(12.1, "hours"), worth_text(0.0, None)
-    ('one more in a hundred rows is worth 12.1 hours', 'it holds by itself and costs nothing')
+    ('one more in a hundred rows is worth 12.1 hours', 'it is met without enforcement and costs nothing')
     """
     if multiplier == 0:
-        return "it holds by itself and costs nothing"
+        return "it is met without enforcement and costs nothing"
     return f"one more in a hundred rows is worth {with_unit(f'{multiplier:.3g}', unit)}"
 
 

@@ -1,4 +1,4 @@
-"""The limits of a spec, measured on prediction sets for rows with known truth, in numbers and in words."""
+"""The limits of a spec, measured on prediction sets for labelled rows, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def summary_lines(found: Mapping[str, Sequence[LimitSummary]], unit: str | None)
                 yield f"{name}, limit {visible(first.name)}: {worth_text(x.multiplier, unit)}"
         covered = [f"{name} {x.inside_coverage:.3f}" for name, x in by.items() if x.inside_coverage is not None]
         if any(x.multiplier for x in own) and covered:
-            yield f"truths inside {visible(first.name)} are covered: {', '.join(covered)}"
+            yield f"coverage of rows whose true label counts against {visible(first.name)}: {', '.join(covered)}"
 
 
 def summarise(splits: Sequence[Sequence[LimitMeasure]]) -> tuple[LimitSummary, ...]:
@@ -172,7 +172,7 @@ def limit_table(measures: Sequence[LimitMeasure]) -> Table:
         Column(
             "multiplier", lambda x: "reported only" if x.multiplier is None else f"{x.multiplier:.4g}", kind="number"
         ),
-        Column("truths inside", "inside", "d"),
+        Column("true labels inside", "inside", "d"),
         Column("covered", lambda x: "" if x.inside_coverage is None else f"{x.inside_coverage:.4f}", kind="number"),
     )
     return Table(columns if measures else (), measures, key="limits")
@@ -186,6 +186,6 @@ def limit_lines(measures: Sequence[LimitMeasure], coverage: float, unit: str | N
             about.append(worth_text(x.multiplier, unit))
         if x.inside_coverage is not None and (x.multiplier or x.inside_interval[1] < coverage):
             change = x.inside_coverage - coverage
-            than = f"{abs(change):.3f} {'more' if change > 0 else 'less'} than all"
-            about.append(f"truths inside are covered {x.inside_coverage:.3f}, {than}")
+            than = f"{abs(change):.3f} {'more' if change > 0 else 'less'} than over all rows"
+            about.append(f"rows whose true label counts against the limit: coverage {x.inside_coverage:.3f}, {than}")
         yield "; ".join(about)

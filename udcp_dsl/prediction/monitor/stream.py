@@ -90,8 +90,8 @@ class Alarm:
         named = "" if self.id is None else f" (id {self.id})"
         rows = "all rows" if self.where is None else self.where
         found = {
-            "misses": "more truths are missed than rows like those of calibration would miss",
-            "ranks": "scores do not rank among those of calibration as they should",
+            "misses": "more true labels are missed than among rows like the calibration rows",
+            "ranks": "scores do not rank among the calibration scores as they should",
         }[self.why]
         return (
             f"row {self.row:,}{named}, {rows}: {found} ({self.missed:,} of {self.seen:,} missed"

@@ -286,7 +286,7 @@ class Monitor(Result):
             key="streams",
             shown=[self._streams[0], *cells[:_SHOWN]],
         )
-        unknown = f"{untested:,} rows of groups that calibration did not have are not tested"
+        unknown = f"{untested:,} rows of groups without calibration rows are not tested"
         loss, oracle = self.predictor.loss.name, self.predictor.oracle.name
         watched = f"{self.rows:,} rows watched at level {self.level:g}"
         return Description(

@@ -140,7 +140,7 @@ def fit_repair(
     >>> y = [rng.choice(3, p=p) for p in sharp]
     >>> flat = np.sqrt(sharp) / np.sqrt(sharp).sum(axis=1, keepdims=True)
     >>> print(fit_repair(flat, y, rng=rng))
-    repaired p: sharpened (exponent 1.7); log loss 0.911 -> 0.881 on held-out folds, fitted on 500 rows
+    probabilities repaired: sharpened (exponent 1.7); log loss 0.911 -> 0.881 on held-out folds, fitted on 500 rows
     """
     sample = _sample(P, y, weights, rng)
     if kind == "temperature":
@@ -245,7 +245,7 @@ def _temperature(sample: Sample, rng: np.random.Generator) -> Repair:
         exponent = 1.0 if low == high == 0 else 1 / MAX_EXPONENT if low >= 0 else MAX_EXPONENT
         warn(
             f"the exponent is at its limit, {exponent:g}: on the {len(sample)} rows used to fit it, the likeliest "
-            "label is always right, or p carries no information"
+            "label is always right, or the probabilities carry no information"
         )
     return Repair(exponent, kind="temperature", n_rows=len(sample), absent=sample.absent, reliability=reliability)
 

@@ -79,15 +79,15 @@ class ReliabilityCurve:
 
     @property
     def verdict(self) -> str:
-        """The finding, as the end of a sentence that begins "p is". p is off if the share right differs from it by two
-        standard errors over all rows, or if the error is twice what chance explains."""
+        """The finding, as the end of a sentence that begins "probabilities are". p is off if the share right differs
+        from it by two standard errors over all rows, or if the error is twice what chance explains."""
         excess = sum(b.n * (b.right - b.probability) for b in self.bins)
         deviation = math.sqrt(sum(b.n * b.probability * (1 - b.probability) for b in self.bins))
         if abs(excess) > 2 * deviation:
-            return "too unsure" if excess > 0 else "too sure"
+            return "underconfident" if excess > 0 else "overconfident"
         if self.error > 2 * self.chance:
-            return "too sure for some rows and too unsure for others"
-        return "right as often as it says"
+            return "overconfident for some rows and underconfident for others"
+        return "right as often as they say"
 
     def as_list(self) -> list[list[float]]:
         """Plain data for JSON, from which `from_list` restores an equal value."""
@@ -115,13 +115,13 @@ class Reliability:
 
         >>> flat, sharp = (ReliabilityCurve((Bin(q, 0.8, 400.0),)) for q in (0.5, 0.79))
         >>> Reliability(flat, sharp).finding
-        'p was too unsure; after repair it is right as often as it says'
+        'probabilities were underconfident; after repair they are right as often as they say'
         """
         if self.after is None:
-            return f"p is {self.before.verdict}, and is left as it is"
+            return f"probabilities are {self.before.verdict}, and unchanged"
         if self.before.verdict == self.after.verdict:
-            return f"p is {self.before.verdict}, before and after repair"
-        return f"p was {self.before.verdict}; after repair it is {self.after.verdict}"
+            return f"probabilities are {self.before.verdict}, before and after repair"
+        return f"probabilities were {self.before.verdict}; after repair they are {self.after.verdict}"
 
     def as_dict(self) -> dict[str, object]:
         """Plain data for JSON, from which `from_dict` restores an equal value."""

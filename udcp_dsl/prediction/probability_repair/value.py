@@ -72,7 +72,7 @@ class Repair:
     >>> sharper.apply(np.array([[0.75, 0.25]])).round(6).tolist()
     [[0.9, 0.1]]
     >>> print(sharper)
-    repaired p: sharpened (exponent 2)
+    probabilities repaired: sharpened (exponent 2)
     """
 
     exponent: float = 1.0
@@ -203,9 +203,9 @@ class Repair:
         share = f"{self.n_rows:,} rows" if n_all is None else f"{self.n_rows:,} of {n_all:,} rows"
         if not self.adopted and self.kind == "auto":
             if self.losses is None:
-                return "p left as it is: too few rows to fit a repair"
-            return "p left as it is: no repair was better by two standard errors"
-        parts = [f"repaired p: {self._change}"]
+                return "probabilities unchanged (too few rows to fit a repair)"
+            return "probabilities unchanged (no repair was significantly better)"
+        parts = [f"probabilities repaired: {self._change}"]
         if self.losses is not None:
             parts.append(f"log loss {self.losses.before:.3g} -> {self.losses.after:.3g} on held-out folds")
         text = "; ".join(parts)
@@ -236,7 +236,7 @@ class Repair:
         if self.smoothing:
             changes.append(f"smoothed by {self.smoothing:g}")
         if not changes:
-            return "exponent 1 leaves it as it is"
+            return "exponent 1 changes nothing"
         return ", ".join(changes[:-1]) + (" and " if len(changes) > 1 else "") + changes[-1]
 
     def as_dict(self) -> dict[str, object]:

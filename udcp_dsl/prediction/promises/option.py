@@ -22,7 +22,8 @@ class Option:
 
     On the command line, an option is a flag if its default is False, else one of its `choices`, else a text that
     `parse` reads; a `repeated` option may be given several times. A `compared` option is available in comparisons; an
-    `alias` is a deprecated name of another option, and is not saved.
+    `alias` is a deprecated name of another option, and is not saved. `narrowed_help` replaces `help` in a command that
+    allows only some of the choices.
     `refuse` returns the text of an error if the option cannot be combined with the rest of the promise, else None.
     `to_json` gives the saved form, which `check` reads back.
     """
@@ -32,6 +33,7 @@ class Option:
     check: Callable[[Any, str], Any]
     default: Any = None
     choices: tuple[str, ...] = ()
+    narrowed_help: str = ""
     parse: Callable[[str, str], Any] = lambda text, name: text
     metavar: str | None = None
     repeated: bool = False

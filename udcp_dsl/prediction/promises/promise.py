@@ -116,15 +116,15 @@ class Promise(Cellwise):
     alpha : float or sequence of float, default 0.1
         Share of true labels that sets may miss. With `risk`, the largest mean harm. Kept as a tuple of fractions.
     miss : float, optional
-        What a missed truth is worth, in the unit of the loss, in place of alpha, which is then found.
+        Cost of a missed true label, in the unit of the loss. Replaces alpha, which is then chosen for you.
     conditional : {"group", "class", "difficulty", "decision"}, optional
-        Guarantee coverage in each group, class, part by difficulty or decision instead of over all rows.
+        Guarantee coverage in each group, class, bin by difficulty or decision instead of over all rows.
     bins : int, default 4
-        Number of parts for `conditional="difficulty"`.
+        Number of bins for `conditional="difficulty"`.
     confidence : float, optional
-        Probability, over the draw of the calibration rows, that this very predictor covers 1 - alpha.
+        Probability, over the draw of the calibration rows, that this predictor covers at least 1 - alpha.
     simultaneous : bool, default False
-        Hold `confidence` for all groups, classes or bins at once.
+        Apply `confidence` to all groups, classes or bins jointly.
     risk : str, optional
         Name of costs in the spec: the harm of missing a label. Alpha then bounds its mean.
     repair : {"auto", "temperature"}, Repair or None, default "auto"
@@ -150,12 +150,12 @@ class Promise(Cellwise):
     Examples
     --------
     >>> Promise(alpha=0.1, conditional="group").guarantee(Fraction(1, 10))
-    'covers the truth with probability at least 0.9, within each group'
+    'covers the true label with probability at least 0.9, within each group'
     """
 
     alpha: Any = option(
         Option(
-            "Share of true labels to miss at most (default 0.1); with --risk the largest mean harm; may be repeated.",
+            "Largest share of true labels to miss (default 0.1); with --risk, the largest mean harm; may be repeated.",
             "a level between 0 and 1, or several; with `risk` a mean harm",
             compared=True,
             check=lambda value, name: value,  # checked together with other options, in __post_init__
@@ -166,7 +166,7 @@ class Promise(Cellwise):
     )
     miss: float | None = option(
         Option(
-            "What a missed truth is worth, in the unit of the loss; in place of --alpha, which is then found.",
+            "Cost of a missed true label, in the unit of the loss. Replaces --alpha, which is then chosen for you.",
             "a number above 0, or None",
             compared=True,
             check=_as_worth,
@@ -177,17 +177,18 @@ class Promise(Cellwise):
     )
     conditional: Conditional = option(
         Option(
-            "Guarantee coverage in each group (implied by --group), class, part by difficulty (--bins), or decision.",
+            "Guarantee coverage in each group (implied by --group), class, bin by difficulty (--bins), or decision.",
             '"group", "class", "difficulty", "decision" or None',
             compared=True,
             check=one_of("group", "class", "difficulty", "decision"),
             choices=("group", "class", "difficulty", "decision"),
+            narrowed_help="Add a second table, with coverage guaranteed in each bin by difficulty or each decision.",
             refuse=lambda p: None if p.conditional != "decision" else _refused_with_decision(p),
         )
     )
     bins: int | None = option(
         Option(
-            f"Number of parts by difficulty, the highest probability of a row (default {DEFAULT_BINS}).",
+            f"Number of bins by difficulty (measured by a row's highest probability; default {DEFAULT_BINS}).",
             "a whole number, 2 or more",
             compared=True,
             check=_as_bins,
@@ -202,7 +203,8 @@ class Promise(Cellwise):
     )
     confidence: Any = option(
         Option(
-            "Probability that this very predictor covers 1 - alpha (without it: on average over calibrations).",
+            "Required probability that this predictor covers at least 1 - alpha "
+            "(default: coverage holds only on average over calibrations).",
             "a level between 0 and 1, or None",
             compared=True,
             check=_as_confidence,
@@ -217,7 +219,7 @@ class Promise(Cellwise):
     )
     simultaneous: bool = option(
         Option(
-            "Hold --confidence for all groups, classes or bins at once.",
+            "Apply --confidence to all groups, classes or bins jointly.",
             "True or False",
             check=as_flag,
             default=False,
@@ -244,7 +246,7 @@ class Promise(Cellwise):
     )
     repair: Literal["auto", "temperature"] | Repair | None = option(
         Option(
-            "Correction of the probabilities, fitted on rows of its own: auto, temperature or none.",
+            "How to correct the probabilities, fitted on separate rows: auto, temperature or none.",
             '"auto", "temperature", None, or a `Repair` that was made before',
             compared=True,
             check=_as_repair,
@@ -287,8 +289,8 @@ class Promise(Cellwise):
             default=False,
             refuse=lambda p: (
                 'pool=True needs conditional="group" or "class"'
-                + (": bins by difficulty are of one size, so take fewer of them" if p.by_difficulty else "")
-                + (": decisions with too few rows are merged already" if p.by_decision else "")
+                + (": bins by difficulty have equal sizes, so use fewer of them" if p.by_difficulty else "")
+                + (": decisions with too few rows are already merged" if p.by_decision else "")
                 if p.pool and p.conditional not in ("group", "class")
                 else None
             ),
@@ -317,7 +319,7 @@ class Promise(Cellwise):
         open_before = isinstance(self.alpha, tuple) and self.alpha == (LARGEST_FOUND,)  # copied by `replace`
         given = self.alpha is not None and not open_before
         if by_worth and (given or confidence_level is not None):
-            raise InputError("miss finds alpha by itself: give miss or alpha, not both")
+            raise InputError("miss chooses alpha: give miss or alpha, not both")
         object.__setattr__(self, "alpha_is_open", by_worth)
         object.__setattr__(self, "alpha_is_default", self.alpha is None and confidence_level is None and not by_worth)
         if by_worth:
@@ -459,13 +461,15 @@ class Promise(Cellwise):
             Text for messages.
         """
         if self.risk is not None:
-            text = f"keeps the mean of {self.risk!r} over missed truths at most {show_level(alpha)}"
+            text = f"keeps the mean of {self.risk!r} over missed true labels at most {show_level(alpha)}"
         else:
-            text = f"covers the truth with probability {'' if self.randomize else 'at least '}{float(1 - alpha):.10g}"
+            text = (
+                f"covers the true label with probability {'' if self.randomize else 'at least '}{float(1 - alpha):.10g}"
+            )
         text += self.within
         if self.confidence is None:
             return text
-        of = ", in all at once" if self.simultaneous else ", in each by itself" if self.conditional else ""
+        of = ", in all at once" if self.simultaneous else ", in each separately" if self.conditional else ""
         return f"{text}, with confidence {float(self.confidence):.10g} over the draw of the calibration rows{of}"
 
     @property
@@ -478,7 +482,7 @@ class Promise(Cellwise):
     def refuse_weights(self) -> None:
         """Raise an error if weights of rows cannot be combined with this promise."""
         if self.randomize:
-            raise InputError("weights and randomize exclude each other: the randomised rank counts points, not weights")
+            raise InputError("weights and randomize exclude each other: the randomised rank counts rows, not weights")
         if self.confidence is not None:
             raise InputError(
                 "weights and confidence exclude each other: under weights, the coverage of one calibration has no Beta "
@@ -542,10 +546,10 @@ def promise_from(promise: Promise | None, keywords: Mapping[str, Any]) -> Promis
 def _confidence_alone(confidence: Fraction) -> str:
     given, rest = show_level(confidence), show_level(1 - confidence)
     return (
-        f"confidence={given} is given without alpha. For sets that contain the truth with probability {given} give "
-        f"confidence_level={given} or, which is the same, alpha={rest}. confidence is something else: the probability, "
-        "over the draw of the calibration rows, that this predictor covers 1 - alpha of new rows; it needs alpha too, "
-        f"as in alpha=0.1, confidence={given}"
+        f"confidence={given} is given without alpha. For sets that contain the true label with probability {given} "
+        f"give confidence_level={given} or, which is the same, alpha={rest}. confidence is something else: the "
+        "probability, over the draw of the calibration rows, that this predictor covers 1 - alpha of new rows; it "
+        f"needs alpha too, as in alpha=0.1, confidence={given}"
     )
 
 
@@ -567,12 +571,12 @@ def _refused_with_miss(promise: Promise) -> str | None:
         return "miss and risk exclude each other: risk bounds the harm of misses, and alpha is that bound"
     if promise.conditional not in (None, "group"):
         return (
-            f'miss and conditional="{promise.conditional}" exclude each other: a worth of a miss finds one alpha for '
+            f'miss and conditional="{promise.conditional}" exclude each other: miss finds one alpha for '
             'all rows, or one for each group: give alpha, or conditional="group"'
         )
     if promise.by_group and (promise.pool or promise.randomize):
         other = "pool" if promise.pool else "randomize"
-        return f'miss with conditional="group" finds an alpha for each group, and does not go with {other}'
+        return f'miss with conditional="group" finds an alpha for each group, and cannot be combined with {other}'
     return None
 
 

@@ -113,7 +113,7 @@ def _features(rows: Any, name: str) -> Floats:
         raise InputError(f"the {name} rows have shape {values.shape}: give one row of features per instance, (n, d)")
     bad = ~np.isfinite(values).all(axis=1)
     if bad.any():
-        raise InputError(f"the {name} rows: row {int(bad.argmax())} (counted from 0) holds NaN or infinity")
+        raise InputError(f"the {name} rows: row {int(bad.argmax())} (counted from 0) contains NaN or infinity")
     return values
 
 

@@ -47,7 +47,7 @@ def read_array(file: Path, key: str | None) -> npt.NDArray[Any]:
         with np.load(file, allow_pickle=False) as archive:
             if key is None and len(archive.files) != 1:
                 raise InputError(
-                    f"holds {len(archive.files)} arrays ({listed(archive.files)}): name one, as in {file.name}:KEY"
+                    f"contains {len(archive.files)} arrays ({listed(archive.files)}): name one, as in {file.name}:KEY"
                 )
             key = archive.files[0] if key is None else key
             if key not in archive.files:
@@ -58,7 +58,7 @@ def read_array(file: Path, key: str | None) -> npt.NDArray[Any]:
         raise
     except Exception as error:  # numpy may raise almost anything for a damaged header, even errors of tokenize
         if "pickle" in str(error) or "Python objects" in str(error):
-            raise InputError("holds pickled Python objects, which are never loaded: save numbers or text") from error
+            raise InputError("contains pickled Python objects, which are never loaded: save numbers or text") from error
         raise InputError(f"is damaged: {error}") from error
 
 

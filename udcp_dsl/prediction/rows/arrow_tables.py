@@ -205,7 +205,7 @@ def _chosen(pa: Any, schema: Any, choose: Choose, like: Any) -> ColumnSelection:
                 raise InputError(f"its schema differs: column {name!r} is not in the first part")
             if others[name] != kind:
                 raise InputError(
-                    f"its schema differs: column {name!r} holds {kind}, but {others[name]} in the first part"
+                    f"its schema differs: column {name!r} contains {kind}, but {others[name]} in the first part"
                 )
     return choice
 
@@ -240,7 +240,7 @@ def _block(pa: Any, batch: Any, choice: ColumnSelection) -> Block:
 
 def _number_array(pa: Any, name: str, column: Any) -> npt.NDArray[Any]:
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-        raise InputError(f"column {name!r} holds {column.type}, not numbers")
+        raise InputError(f"column {name!r} contains {column.type}, not numbers")
     if column.null_count:
         row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
         raise RowFault(row, f"column {name!r}: ", " (counted from 0) is missing")
@@ -251,13 +251,13 @@ def _list_array(pa: Any, batch: Any, position: int, K: int) -> npt.NDArray[Any]:
     name, column = batch.schema.names[position], batch.column(position)
     kind, before = column.type, f"column {name!r}: "
     if not (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)):
-        raise InputError(f"column {name!r} holds {kind}, not lists of numbers")
+        raise InputError(f"column {name!r} contains {kind}, not lists of numbers")
     if column.null_count:
         row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
         raise RowFault(row, before, " (counted from 0) is missing")
     if pa.types.is_fixed_size_list(kind):
         if kind.list_size != K:
-            raise InputError(f"column {name!r} holds lists of {kind.list_size}, but there are {K} labels")
+            raise InputError(f"column {name!r} contains lists of {kind.list_size}, but there are {K} labels")
     else:
         lengths = np.diff(numbers_of(column.offsets))
         wrong = np.flatnonzero(lengths != K)

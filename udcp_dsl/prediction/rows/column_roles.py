@@ -51,7 +51,7 @@ class Columns:
     """
 
     column: str | None = _role(
-        "--column", "lists", "Column of lists that holds the probabilities, if there are several."
+        "--column", "lists", "Column of lists that contains the probabilities, if there are several."
     )
     id_column: str | None = _role(
         "--id", "ids", "Ids of the rows: a column of the table, or a file.", "ids", metavar="COLUMN|FILE"
@@ -85,7 +85,10 @@ class Columns:
         metavar="COLUMNS",
     )
     only_labels: bool = _role(
-        "--only-labels", "only labels", "Ignore all columns that are neither labels nor named.", default=False
+        "--only-labels",
+        "only labels",
+        "Ignore all columns that are neither labels nor named in another option.",
+        default=False,
     )
     carry: Sequence[str] = _role(
         "--carry",

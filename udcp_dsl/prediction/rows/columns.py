@@ -191,7 +191,7 @@ class ColumnSpec:
         if columns.column is not None:
             self._refuse_absent(columns.column, names)
             if names.index(columns.column) not in lists:
-                raise InputError(f"column {columns.column!r} must hold one list of probabilities per row")
+                raise InputError(f"column {columns.column!r} must contain one list of probabilities per row")
             return names.index(columns.column)
         spoken_for = {*columns.per_row.values(), *columns.carry, *columns.ignore, *self.unread}
         found = [position for position in lists if names[position] not in spoken_for]
@@ -199,7 +199,7 @@ class ColumnSpec:
             return None
         if len(found) > 1:
             named = " and ".join(repr(names[position]) for position in found[:2])
-            raise InputError(f"columns {named} hold lists: name the column of probabilities with column= (--column)")
+            raise InputError(f"columns {named} contain lists: name the column of probabilities with column= (--column)")
         return found[0]
 
     def _refuse_absent(self, name: str, names: Sequence[str]) -> None:

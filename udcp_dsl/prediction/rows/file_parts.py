@@ -103,7 +103,7 @@ class Part:
                 raise InputError("an array has no named columns to ignore")
             return array_blocks(self.path, self.key, most, span)
         if self.key is not None:
-            raise InputError("all columns are read; only an .npz holds several matrices to choose from")
+            raise InputError("all columns are read; only an .npz contains several matrices to choose from")
         if self.stream is not None:
             reader = {".arrow": stream_blocks, ".csv": csv_stream_blocks, ".jsonl": json_blocks}[self.ending]
             return reader(self.stream, wanted.choose, most)
@@ -156,7 +156,7 @@ def _of_one_kind(source: str, root: Path, files: Sequence[Path], what: str) -> t
     )
     other = next((part for part in parts if part.ending != parts[0].ending), None)
     if other is not None:
-        raise InputError(f"{source}: holds files of two kinds, {parts[0].name} and {other.name}: use one kind")
+        raise InputError(f"{source}: contains files of two kinds, {parts[0].name} and {other.name}: use one kind")
     return parts
 
 

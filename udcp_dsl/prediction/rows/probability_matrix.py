@@ -53,7 +53,7 @@ def probabilities(
     """
     logits, normalize = flag(logits, "logits"), flag(normalize, "normalize")
     if logits and normalize:
-        raise InputError("logits=True and normalize=True exclude each other: a softmax is normalized already")
+        raise InputError("logits=True and normalize=True exclude each other: a softmax is already normalized")
     if is_frame(probs):
         raw = _frame_in_order(probs, labels, class_names, others)
     elif others:
@@ -117,7 +117,7 @@ def match_columns(
         if other not in index:
             raise InputError(f"there is no column {other!r}; {did_you_mean(other, names)}")
         if other in labels:
-            raise InputError(f"column {other!r} is a label and cannot hold ids, groups or true labels as well")
+            raise InputError(f"column {other!r} is a label and cannot contain ids, groups or true labels as well")
     known = {*labels, *others}
     unknown = [name for name in names if name not in known and not _INDEX.fullmatch(name)]
     missing = [label for label in labels if label not in index]
@@ -326,7 +326,7 @@ def _normalized(values: Matrix, labels: Sequence[str]) -> Matrix:
             refuse.if_not_finite()
             refuse(lambda p: p < 0, "is {:.8g}, which is negative", "for logits pass logits=True")
             refuse(lambda p: (p == 0).all(axis=1), "is zero for every label", "it has no sum to divide by")
-            refuse(lambda p: np.isinf(_row_sums(p)), "sums to more than float64 can hold", "scale the scores down")
+            refuse(lambda p: np.isinf(_row_sums(p)), "sums to more than float64 can represent", "scale the scores down")
         out[rows] = piece / sums + 0.0  # 0.0 and not -0.0
     return out
 

@@ -112,5 +112,5 @@ def _read_json(file: Path) -> list[Any]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"is not JSON: {error}") from error
     if not isinstance(content, list):
-        raise InputError(f"holds a JSON {type(content).__name__}, expected an array")
+        raise InputError(f"contains a JSON {type(content).__name__}, expected an array")
     return content

@@ -252,7 +252,7 @@ def _json_lines(stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
         except (ValueError, RecursionError) as error:
             raise InputError(f"line {line}: is not JSON: {error}") from error
         if not isinstance(row, dict):
-            raise InputError(f"line {line}: holds a JSON {type(row).__name__}, expected one object per line")
+            raise InputError(f"line {line}: contains a JSON {type(row).__name__}, expected one object per line")
         yield line, row
 
 

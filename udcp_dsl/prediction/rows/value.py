@@ -35,7 +35,7 @@ from udcp_dsl.prediction.rows.probability_matrix import (
     refuse_no_rows,
 )
 from udcp_dsl.prediction.rows.row_attributes import Names, Positions, groups_of, sample_ids, truth, weights_of
-from udcp_dsl.threads import cores_here, over_blocks
+from udcp_dsl.threads import over_blocks, thread_count
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +120,7 @@ def _highest(P: Matrix) -> npt.NDArray[np.float64]:
     def look(start: int, stop: int) -> None:
         found[start:stop] = bits[start:stop].max(axis=1).view(P.dtype)
 
-    over_blocks(look, len(P), P.size, cores_here())
+    over_blocks(look, len(P), P.size, thread_count())
     return found
 
 
@@ -170,7 +170,7 @@ def rows_of(
     refuse_another_index({"the probabilities": given, **beside})
     if isinstance(given, Rows):
         if ignore:
-            raise InputError(f"{ignore[0]!r} names a column of a frame; these rows have been read already")
+            raise InputError(f"{ignore[0]!r} names a column of a frame; these rows have already been read")
         if given.labels != tuple(labels):
             raise InputError(
                 "the rows were made for other labels, or for another order of the labels: make them for these"
@@ -225,6 +225,6 @@ def _warn_of_another_order(labels: Sequence[str]) -> None:
     """Warn that integers in `y` are positions in `labels` (or names, if all labels are numbers), not in class_names."""
     if not all(WHOLE_NUMBER.fullmatch(label) for label in labels):
         warn(
-            "y holds integers, taken as positions in loss.labels; class_names are in another order. If y counts in "
+            "y contains integers, taken as positions in loss.labels; class_names are in another order. If y counts in "
             "that order, give names: np.asarray(class_names)[y]"
         )

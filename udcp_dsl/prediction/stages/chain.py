@@ -97,8 +97,8 @@ class Chain:
         if old is not None:
             return str(old)
         if self.setting.promise.repair is None:
-            return "p used as it is: no repair was requested"
-        return f"p left as it is: a repair needs {MIN_ROWS_IN_ALL} calibration rows"
+            return "probabilities unchanged (no repair requested)"
+        return f"probabilities unchanged (a repair needs {MIN_ROWS_IN_ALL} calibration rows)"
 
     def guarantee(self, alpha: Fraction) -> str:
         """The guarantee at one alpha and its condition, as a clause."""

@@ -61,7 +61,7 @@ def check_limits(promise: Promise, oracle: Oracle) -> None:
     if enforced and promise.by_class:
         raise LimitError(
             f"limits are means over all rows, and {promise.asked} has a threshold for each class, at which sets are "
-            "not the best at any price: leave it out, or take the limits out of the spec"
+            "not the best at any price: leave it out, or remove the limits from the spec"
         )
     if promise.randomize and len(promise.alphas) > 1 and (enforced or oracle.wants_anchor):
         what, way_out = ("multipliers of limits", "") if enforced else ("an anchor", ", or an anchor in the options")
@@ -98,7 +98,7 @@ class Multipliers(Stage):
             names = ", ".join(repr(limit.name) for limit in setting.oracle.loss.limits)
             raise LimitError(
                 f"the multipliers of limits ({names}) are found on a third of the rows, and {len(fold)} of "
-                f"{len(cells)} can be spared: give more rows, or take the limits out of the spec"
+                f"{len(cells)} are available: give more rows, or remove the limits from the spec"
             )
         if setting.promise.confidence is None:
             return (fold,)
@@ -274,7 +274,7 @@ class TuningRows:
             limit, least = self._limits[j], found.least[j]
             reasons.append(
                 f"limit {limit.name!r} ({limit.text} <= {limit.at_most:g}) cannot be reached at alpha {level}: "
-                f"the least that {limit.text} can be on average there is {least:.3g}"
+                f"the smallest reachable mean of {limit.text} is {least:.3g}"
             )
         several = len(self._limits) > 1
         together = ", together with the other limits" if several else ""

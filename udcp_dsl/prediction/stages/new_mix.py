@@ -1,6 +1,6 @@
 """A new mix of labels: p''(y) proportional to p'(y) r_y, r = new mix / old mix. Only `adapt` adds it to a chain.
 
-It uses no labelled rows: the new mix is known, or estimated on new rows without truth.
+It uses no labelled rows: the new mix is known, or estimated on new rows without true labels.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class NewMix(GivenStage):
 
     def __str__(self) -> str:
         n = self.shift.n_rows
-        how = f"estimated on {n:,} rows without truth" if n else "as given"
+        how = f"estimated on {n:,} rows without true labels" if n else "as given"
         return f"adapted to a new mix of labels, {how}: {self.shift.moved()}"
 
     @property

@@ -261,7 +261,7 @@ class SolvingByRow(OracleByRow, SolvingOracle):
     """An `OracleByRow` that solves a program for each row, in this process and without a checkpoint."""
 
     _advance: Callable[[], None] | None = None
-    _ALONE: ClassVar[str] = "a loss with inputs has a program of its own for each row: leave out"
+    _ALONE: ClassVar[str] = "a loss with inputs has a separate program for each row: leave out"
 
     @contextmanager
     def running(

@@ -40,7 +40,7 @@ class Temperature(GivenStage):
         return tempered(P, self.value)
 
     def __str__(self) -> str:
-        return f"repaired p: temperature {self.value:.6g}"
+        return f"probabilities repaired: temperature {self.value:.6g}"
 
     def as_dict(self) -> dict[str, Any]:
         return {"temperature": self.value}

@@ -6,7 +6,7 @@ threshold of a small r looks cheaper than it is, because covering the last few r
 costs and misses are averaged over the true rates that a threshold may have, by the distribution of its rank.) The r
 with the least cost + w * misses is chosen, the smallest of several. Alpha is the level whose threshold, set on the n
 remaining rows, misses that share: 1 - k / (n + 1) with k = ceil(n (1 - r)). It lies in [1 / (n + 1), 1/2]. If more
-misses would be cheaper still, abstaining is cheapest, and nothing is promised. Coverage is guaranteed at this alpha,
+misses would be cheaper still, abstaining is cheapest, and nothing is guaranteed. Coverage is guaranteed at this alpha,
 because the rows that it was found on set no threshold. Sets at the price w itself would do if p were right, but not
 otherwise.
 
@@ -222,11 +222,10 @@ def _find(setting: Setting, own: OracleInput, rule: Rule, left: int, where: str)
     if any(_total(point, worth) < _total(best, worth) for point in beyond):
         unit = setting.oracle.loss.unit
         enough = _least_worth(within, beyond)
-        way_out = f": it pays from a worth of about {with_unit(f'{enough:.3g}', unit)} on" if enough < math.inf else ""
+        larger = f"miss of about {with_unit(f'{enough:.3g}', unit)} or more" if enough < math.inf else "larger miss"
         raise AbstainingIsCheapest(
-            f"a miss is worth {with_unit(f'{worth:g}', unit)}, less than it costs to avoid it{where}: abstaining in "
-            f"more than half of the rows is cheapest, so nothing is calibrated{way_out}; give a larger miss, or "
-            "alpha"
+            f"a miss is worth {with_unit(f'{worth:g}', unit)}, less than it costs to avoid it{where}: missing more "
+            f"than half of the true labels would be cheapest, so calibration stops; give a {larger}, or alpha"
         )
     return Found(best.alpha, best.cost, best.missed)
 

@@ -94,7 +94,7 @@ def open_folder(
                 touched = _refuse_other_sets(file, before, kind, parts)
                 parts = {**before["parts"], **parts}
             elif any(folder.iterdir()):
-                raise InputError(f"{folder}: is not empty, and holds no sets of this command: give a new folder")
+                raise InputError(f"{folder}: is not empty, and contains no sets of this command: give a new folder")
             remove_leftovers(folder)
             version = _VERSION if before is None else before["format_version"]
             content: dict[str, Any] = {"format": _FORMAT, "format_version": version, **kind, "parts": parts}

@@ -20,7 +20,7 @@ from udcp_dsl.prediction.rows.source import BATCH, Batch, Source
 from udcp_dsl.prediction.streams.answering import predict_block
 from udcp_dsl.prediction.streams.manifest import ResultFolder
 from udcp_dsl.prediction.writing import CoverageRecord, OutputBlock, Write, open_p_values, open_sets
-from udcp_dsl.threads import cores_here, in_order
+from udcp_dsl.threads import in_order, thread_count
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.predictor import SetPredictor
@@ -162,7 +162,7 @@ def _workers(predictor: SetPredictor) -> int:
     """Threads that may call its oracle at once; each has a batch in memory."""
     declared, way = predictor.oracle.declaration, predictor.oracle.way
     quick = isinstance(way, Way) and way.time is not Time.LONGER
-    return min(_MOST_WORKERS, cores_here()) if quick and declared is not None and declared.in_threads else 1
+    return min(_MOST_WORKERS, thread_count()) if quick and declared is not None and declared.in_threads else 1
 
 
 class _BatchPredictor:

@@ -129,7 +129,7 @@ def _case(i: int, claim: Claim, loss: str) -> Case:
     if sign not in (">", ">=", "<", "<=", "=="):
         raise InputError(f"comparison {i}: {sign!r} is not a comparison; give one of > >= < <= ==")
     if isinstance(members, str) or isinstance(other, str):
-        raise InputError(f"comparison {i}: a set is a collection of labels, not one text")
+        raise InputError(f"comparison {i}: a set is a collection of labels, not a string")
     if isinstance(other, int | float) and not math.isfinite(other):
         raise InputError(f"comparison {i}: {other!r} is not a finite number")
     right = float(other) if isinstance(other, int | float) else tuple(map(str, other))

@@ -158,9 +158,9 @@ class Fit(Result):
     def _lines(self) -> Iterator[Line]:
         if self.held:
             held = ", ".join(f"{name} = {value:.6g}" for name, value in self.held.items())
-            yield Styled(f"held, as they have no range: {held}", "dim")
+            yield Styled(f"fixed, because they have no range: {held}", "dim")
         if not self.exact:
-            yield Styled(f"by a search, as the loss is not affine in its parameters: {self.why_not_exact}", "dim")
+            yield Styled(f"by a search, because the loss is not affine in its parameters: {self.why_not_exact}", "dim")
 
     def _cases(self) -> Table:
         columns = (
@@ -175,11 +175,11 @@ class Fit(Result):
         if self.ok and self.margin is not None:
             yield f"The smallest margin is {self.margin:.2%} of the mean of the two costs."
         if self.ok and not self.exact:
-            yield "The ranges are those of the solutions that the search met: the true ones may be wider."
+            yield "The ranges are those of the solutions that the search found: the true ones may be wider."
         if self.suggestion is not None:
             yield f"Worth asking next: {self.suggestion.question}"
         elif self.ok:
-            yield "No comparison of small sets would tell more; a cost in numbers may: cost { a } == 5."
+            yield "No comparison of small sets would narrow the ranges; a numeric cost might: cost { a } == 5."
 
     def _verdict(self) -> Iterator[Line]:
         if self.ok:
@@ -188,7 +188,7 @@ class Fit(Result):
         if not self.exact:
             wrong = [x.name for x in self.cases if not x.holds]
             yield Styled(f"{MARKS[False]} the search found no values that agree with all comparisons", "bad")
-            yield f"  with the best that it found these fail: {', '.join(wrong)}"
+            yield f"  the best values that it found violate: {', '.join(wrong)}"
             return
         yield Styled(f"{MARKS[False]} no values within the ranges agree with all comparisons", "bad")
         for group in self.contradictions:

@@ -155,7 +155,7 @@ def test_known_ranks(n: int, alpha: Any, k: int) -> None:
 
 @pytest.mark.parametrize("n", [-1, 1.5, True, "9"])
 def test_rank_refuses_what_is_no_count(n: Any) -> None:
-    with pytest.raises(InputError, match="whole number of points"):
+    with pytest.raises(InputError, match="whole number of rows"):
         rank(n, 0.1)
 
 
@@ -174,7 +174,7 @@ def test_threshold_is_the_kth_of_the_sorted_scores(scores: list[float], alpha: F
 
 def test_too_few_points_for_a_threshold() -> None:
     with pytest.warns(
-        CalibrationWarning, match=r"8 calibration points are too few: alpha 0\.1 needs 9; .* every label"
+        CalibrationWarning, match=r"8 calibration rows are too few: alpha 0\.1 needs 9; .* contains all labels"
     ):
         assert threshold(range(8), 0.1) == math.inf
     assert threshold(range(9), 0.1) == 8.0
@@ -252,8 +252,8 @@ def test_short_groups_are_named_once_with_what_they_need() -> None:
     with pytest.warns(CalibrationWarning) as caught:
         c = calibrate(np.arange(52), alphas=[0.1, 0.05], parts=Parts("group", groups))
     assert [str(w.message) for w in caught] == [
-        "too few calibration points: alpha 0.1 needs 9, but group 'a' has 4; alpha 0.05 needs 19, but group 'a' has 4, "
-        "group 'c d' has 18. So prediction sets of these groups hold every label; give more points or a larger alpha, "
+        "too few calibration rows: alpha 0.1 needs 9, but group 'a' has 4; alpha 0.05 needs 19, but group 'a' has 4, "
+        "group 'c d' has 18. So prediction sets of these groups contain all labels; give more rows or a larger alpha, "
         "or pool=True (smaller sets, no guarantee within those)"
     ]
     assert c.thresholds(0.05) == {"a": math.inf, "b": 33.0, "c d": math.inf}
@@ -271,13 +271,13 @@ def test_short_classes_are_named_once() -> None:
 
 def test_marginal_and_pooled_warnings() -> None:
     with pytest.warns(
-        CalibrationWarning, match=r"needs 9, but there are 5\. So every prediction set holds every label"
+        CalibrationWarning, match=r"needs 9, but there are 5\. So every prediction set contains all labels"
     ):
         assert calibrate(np.arange(5), alphas=0.1).tau() == math.inf
     with pytest.warns(CalibrationWarning, match=r"needs 9, but there are 2\. So every prediction set .*larger alpha$"):
         calibrate([1, 2], alphas=0.1, parts=Parts("group", ["a", "b"]), pool=True)
     with pytest.warns(
-        CalibrationWarning, match=r"every label with a chance of 1 - alpha \(n \+ 1\), whatever the scores"
+        CalibrationWarning, match=r"contains all labels with a chance of 1 - alpha \(n \+ 1\), whatever the scores"
     ):
         calibrate([1, 2], alphas=0.1, randomize=True)
 
@@ -285,9 +285,7 @@ def test_marginal_and_pooled_warnings() -> None:
 def test_groups_never_seen() -> None:
     groups = ["a"] * 9 + ["b"] * 9
     c = calibrate(np.arange(18), alphas=0.1, parts=Parts("group", groups))
-    with pytest.raises(
-        InputError, match="row 2: group 'z' was not among the calibration points; known: 'a', 'b'; calib"
-    ):
+    with pytest.raises(InputError, match="row 2: group 'z' is not among the calibration rows; known: 'a', 'b'; calib"):
         c.tau(groups=["a", "b", "z"])
     pooled = calibrate(np.arange(18), alphas=0.1, parts=Parts("group", groups), pool=True)
     assert pooled.tau(groups=["z", "b", "a"]).tolist() == [[17.0], [17.0], [8.0]]  # type: ignore[union-attr]
@@ -443,7 +441,7 @@ def test_a_finite_threshold_of_too_few_points_is_refused() -> None:
     data = calibrate(np.arange(9), alphas=0.1).as_dict()
     data["cells"][0]["n"] = 8  # type: ignore[index]
     with pytest.raises(
-        InputError, match=r"8 points cannot give threshold 8\.0 at 0\.1; the saved calibration is damaged"
+        InputError, match=r"8 rows cannot give threshold 8\.0 at 0\.1; the saved calibration is damaged"
     ):
         Calibration.from_dict(data)
     with pytest.raises(InputError, match="expected the keys"):

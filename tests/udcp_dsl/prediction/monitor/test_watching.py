@@ -162,7 +162,7 @@ def test_an_alarm_says_when_where_and_why() -> None:
     assert north.evidence >= 1 / monitor.streams[1].level
     assert monitor.update(P[:5], worst[:5], groups=groups[:5]) == ()  # the first of a stream counts
     assert monitor.alarms == tuple(sorted(new, key=lambda alarm: alarm.row))
-    assert f"row {north.row:,} (id {north.id}), north: more truths are missed" in str(north)
+    assert f"row {north.row:,} (id {north.id}), north: more true labels are missed" in str(north)
     assert "alarm at" in str(monitor)
     assert "south" in monitor._repr_html_()
     assert f"alarm at row {new[0].row:,}" in repr(monitor)
@@ -183,7 +183,7 @@ def test_rows_of_new_groups_are_counted_and_not_tested() -> None:
     P, y = rows(10, 3)
     monitor.update(P, y, groups=["west"] * 4 + ["north"] * 6)
     assert (monitor.rows, monitor.untested, monitor.streams[0].seen) == (10, 4, 6)
-    assert "4 rows of groups that calibration did not have" in str(monitor)
+    assert "4 rows of groups without calibration rows" in str(monitor)
 
 
 def test_one_row_and_none() -> None:

@@ -24,7 +24,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"bins": 3}, 'bins= needs conditional="difficulty"'),
     ({"conditional": "difficulty", "bins": 1}, "bins is 1: give a whole number from 2"),
     ({"conditional": "difficulty", "bins": 2.5}, "bins is 2.5"),
-    ({"conditional": "difficulty", "pool": True}, "of one size, so take fewer"),
+    ({"conditional": "difficulty", "pool": True}, "have equal sizes, so use fewer"),
     ({"confidence": 1}, "confidence is 1: give a number strictly between 0 and 1"),
     ({"confidence": "high"}, "confidence is 'high'"),
     ({"simultaneous": True}, "needs confidence"),
@@ -103,11 +103,11 @@ def test_guarantees_in_words() -> None:
         )
     ]
     assert told == [
-        "covers the truth with probability at least 0.9",
-        "covers the truth with probability at least 0.9, within each of 4 bins by difficulty",
-        "covers the truth with probability at least 0.9, within each group, with confidence 0.95 over the draw of the "
-        "calibration rows, in all at once",
-        "keeps the mean of 'harm' over missed truths at most 0.2",
+        "covers the true label with probability at least 0.9",
+        "covers the true label with probability at least 0.9, within each of 4 bins by difficulty",
+        "covers the true label with probability at least 0.9, within each group, with confidence 0.95 over the draw of "
+        "the calibration rows, in all at once",
+        "keeps the mean of 'harm' over missed true labels at most 0.2",
     ]
 
 

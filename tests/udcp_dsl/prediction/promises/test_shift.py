@@ -45,7 +45,7 @@ def test_ratios_are_clipped_and_own_classifiers_are_taken() -> None:
     [
         ([[1.0]], [[1.0, 2.0]], {}, "1 columns, new rows 2"),
         ([1.0], [[1.0]], {}, "the old rows have shape"),
-        ([[np.nan]], [[1.0]], {}, "row 0 .* holds NaN"),
+        ([[np.nan]], [[1.0]], {}, "row 0 .* contains NaN"),
         ([["x"]], [[1.0]], {}, "not numbers"),
         ([[1.0]], [[1.0]], {"clip": 0.5}, "clip is 0.5"),
         ([[1.0]], [[1.0]], {"classifier": 3}, "fit and predict_proba"),

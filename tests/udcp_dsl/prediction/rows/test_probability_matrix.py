@@ -367,7 +367,7 @@ BAD_SCORES: dict[str, tuple[Any, str]] = {
         np.array([[1.0, 2, 3], [0, 0, 0]]),
         r"scores: row 1 is zero for every label .*; it has no sum to divide by",
     ),
-    "overflow": (np.full((1, 3), 1e308), r"scores: row 0 sums to more than float64 can hold"),
+    "overflow": (np.full((1, 3), 1e308), r"scores: row 0 sums to more than float64 can represent"),
 }
 
 
@@ -427,7 +427,7 @@ BAD_FRAMES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "ignored label": (
         {"a": [0.5], "b": [0.5], "c": [0.0]},
         {"ignore": ["c"]},
-        r"column 'c' is a label and cannot hold ids, groups or true labels as well",
+        r"column 'c' is a label and cannot contain ids, groups or true labels as well",
     ),
     "text": ({"a": [0.5], "b": [0.5], "c": ["zero"]}, {}, r"column 'c' has dtype \w+, not a type of real numbers"),
     "boolean": ({"a": [0.5], "b": [0.5], "c": [False]}, {}, r"column 'c' has dtype \w+, not a type of real numbers"),

@@ -336,10 +336,10 @@ def test_pickles_are_never_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     np.save(tmp_path / "p.npy", objects, allow_pickle=True)
     np.savez(tmp_path / "p.npz", objects)
     for name in ("p.npy", "p.npz"):
-        with pytest.raises(InputError, match=rf"{name}: holds pickled Python objects, which are never loaded"):
+        with pytest.raises(InputError, match=rf"{name}: contains pickled Python objects, which are never loaded"):
             read_rows(tmp_path / name, ABC)
     monkeypatch.setattr(array_files, "_MMAP_BYTES", 0)
-    with pytest.raises(InputError, match=r"p\.npy: holds pickled Python objects, which are never loaded"):
+    with pytest.raises(InputError, match=r"p\.npy: contains pickled Python objects, which are never loaded"):
         read_rows(tmp_path / "p.npy", ABC)
 
 
@@ -356,7 +356,7 @@ def test_a_damaged_array(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: 
 
 def test_arrays_of_an_archive_must_be_named(tmp_path: Path) -> None:
     np.savez(tmp_path / "p.npz", train=GOOD, test=GOOD)
-    with pytest.raises(InputError, match=r"p\.npz: holds 2 arrays \(train, test\): name one, as in p\.npz:KEY"):
+    with pytest.raises(InputError, match=r"p\.npz: contains 2 arrays \(train, test\): name one, as in p\.npz:KEY"):
         read_rows(tmp_path / "p.npz", ABC)
     with pytest.raises(InputError, match=r"p\.npz: there is no array 'tset'; did you mean 'test'\?"):
         read_rows(f"{tmp_path / 'p.npz'}:tset", ABC)
@@ -370,7 +370,7 @@ def test_arrays_are_of_the_right_shape_and_have_no_named_columns(tmp_path: Path)
         read_rows(tmp_path / "p.npy", ABC, id_column="id", truth_column="y")
     with pytest.raises(InputError, match=r"p\.npy: a \.npy file has no named columns, so there is no 'y'"):
         read_column(tmp_path / "p.npy", "y")
-    with pytest.raises(InputError, match=r"p\.csv: all columns are read; only an \.npz holds several matrices"):
+    with pytest.raises(InputError, match=r"p\.csv: all columns are read; only an \.npz contains several matrices"):
         read_rows(tmp_path / "p.csv:a", ABC)
 
 
@@ -378,7 +378,7 @@ def test_arrays_are_of_the_right_shape_and_have_no_named_columns(tmp_path: Path)
 def test_bad_tables(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     write_frame(path, pd.DataFrame({"a": [0.5], "b": ["half"], "c": [0.0]}))
-    with pytest.raises(InputError, match=rf"{name}: column 'b' holds \w*string, not numbers"):
+    with pytest.raises(InputError, match=rf"{name}: column 'b' contains \w*string, not numbers"):
         read_rows(path, ABC)
     write_frame(path, pd.DataFrame({"a": [0.5, 0.5], "b": [0.5, None], "c": [0.0, 0.0]}))
     with pytest.raises(InputError, match=rf"{name}: column 'b': row 1 \(counted from 0\) is missing"):
@@ -413,7 +413,7 @@ BAD_COLUMNS: dict[str, tuple[str, str, str]] = {
     "empty": ("y.txt", " \n", r"y\.txt: is empty"),
     "not JSON": ("y.json", "[1,\n2,,]", r"y\.json: is not JSON: .*line 2"),
     "deep JSON": ("y.json", "[" * 100_000, r"y\.json: is not JSON"),
-    "an object": ("y.json", "{}", r"y\.json: holds a JSON dict, expected an array"),
+    "an object": ("y.json", "{}", r"y\.json: contains a JSON dict, expected an array"),
 }
 
 

@@ -162,9 +162,9 @@ BAD: dict[str, tuple[Any, str]] = {
     "short": (lists([*P[:22].tolist(), [1.0]]), r"row 22 \(counted from 0\) has 1 entries, but there are 3 labels"),
     "of another type": (
         pa.array(P.tolist(), pa.list_(pa.float64())),
-        r"part-1\.parquet: its schema differs: column 'p' holds list<element: double>, but list<element: float>",
+        r"part-1\.parquet: its schema differs: column 'p' contains list<element: double>, but list<element: float>",
     ),
-    "text": (pa.array([["x"] * 3] * 23), r"its schema differs: column 'p' holds list<element: string>"),
+    "text": (pa.array([["x"] * 3] * 23), r"its schema differs: column 'p' contains list<element: string>"),
     "not there": (None, r"part-1\.parquet: no column for label 'cat'"),
 }
 
@@ -189,7 +189,7 @@ def test_faults_of_parts_as_wholes(tmp_path: Path) -> None:
         list(opened(tmp_path).batches())
     (tmp_path / "part-1.parquet").unlink()
     (tmp_path / "part-1.csv").write_text("x")
-    with pytest.raises(InputError, match=r"holds files of two kinds, part-0\.parquet and part-1\.csv"):
+    with pytest.raises(InputError, match=r"contains files of two kinds, part-0\.parquet and part-1\.csv"):
         find_parts(tmp_path)
     with pytest.raises(InputError, match=r"nothing\*\.parquet: a pattern with no files of rows"):
         find_parts(f"{tmp_path}/nothing*.parquet")
@@ -197,10 +197,10 @@ def test_faults_of_parts_as_wholes(tmp_path: Path) -> None:
 
 def test_two_columns_of_lists_must_be_told_apart(tmp_path: Path) -> None:
     path = write(tmp_path / "p.parquet", table(q=table()["p"]))
-    with pytest.raises(InputError, match="columns 'p' and 'q' hold lists: name the column of probabilities"):
+    with pytest.raises(InputError, match="columns 'p' and 'q' contain lists: name the column of probabilities"):
         opened(path).whole()
     np.testing.assert_array_equal(opened(path, column="q").whole().P, P)
-    for column, message in {"r": "there is no column 'r'", "photo": "column 'photo' must hold one list"}.items():
+    for column, message in {"r": "there is no column 'r'", "photo": "column 'photo' must contain one list"}.items():
         with pytest.raises(InputError, match=message):
             opened(path, column=column).whole()
 
@@ -214,7 +214,7 @@ def test_true_labels_are_names_or_positions_in_all_parts(tmp_path: Path) -> None
 
 JSON = {
     "not JSON": ('{"p": [1, 0, 0]}\n{"p": [1,\n', r"p\.jsonl: line 2: is not JSON"),
-    "an array": ('{"p": [1, 0, 0]}\n[1, 0, 0]\n', r"line 2: holds a JSON list, expected one object per line"),
+    "an array": ('{"p": [1, 0, 0]}\n[1, 0, 0]\n', r"line 2: contains a JSON list, expected one object per line"),
     "a key less": ('{"p": [1, 0, 0]}\n{"q": 1}\n', r"line 2: has no 'p', which the first line has"),
     "too short": ('{"p": [1, 0, 0]}\n{"p": [1, 0]}\n', r"line 2: the list of probabilities has 2 entries"),
     "text": ('{"p": [1, 0, 0]}\n{"p": [1, 0, "x"]}\n', r"line 2: 'x' is not a number"),

@@ -116,7 +116,7 @@ def test_class_names_are_checked_whatever_comes_with_them() -> None:
 
 @pytest.mark.parametrize("kind", [list, np.array, iter])
 def test_integers_in_another_order_than_the_class_names_are_warned_of(kind: Any) -> None:
-    with pytest.warns(UserWarning, match="y holds integers, taken as positions in loss.labels"):
+    with pytest.warns(UserWarning, match="y contains integers, taken as positions in loss.labels"):
         made = rows_of(GOOD, ABC, y=kind([0, 1, 2]), class_names=["c", "b", "a"])
     assert made.truth.tolist() == [0, 1, 2]
     with warnings.catch_warnings():

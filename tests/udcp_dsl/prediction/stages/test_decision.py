@@ -231,7 +231,7 @@ REFUSED: list[tuple[udcp.Loss, dict[str, Any], str]] = [
     (udcp.loads(LABELS + "loss l = size"), {}, r"needs a loss with a decision, .* min\(L, c\).* worst\(u\)"),
     (CAPPED, {"risk": "c", "alpha": 0.2}, "risk and conditional"),
     (CAPPED, {"alpha": [0.1, 0.2]}, "takes one alpha"),
-    (CAPPED, {"pool": True}, "merged already"),
+    (CAPPED, {"pool": True}, "already merged"),
     (CAPPED, {"miss": 10.0}, "miss and conditional"),
 ]
 

@@ -304,7 +304,7 @@ def test_limits_are_held_beside_decisions_and_each_decision_is_covered(sizes: Si
 def test_a_predictor_with_limits_is_not_adapted() -> None:
     own = drawn(600, 0)
     predictor = udcp.SetPredictor(udcp.loads(NESTED), alpha=0.1, repair=None).calibrate(*own)
-    with pytest.raises(InputError, match=r"limits \('slots'\) are held on average over the label mix"):
+    with pytest.raises(InputError, match=r"limits \('slots'\) are met on average over the label mix"):
         predictor.adapt(own[0], calibration=own)
     reporting = udcp.SetPredictor(udcp.loads(NESTED), "lac", alpha=0.1, repair=None).calibrate(*own)
     assert reporting.adapt(own[0], calibration=own).fitted.find(NewMix) is not None
@@ -346,7 +346,7 @@ def test_what_cannot_be_reached_is_refused_with_the_least_that_can() -> None:
     predictor = udcp.SetPredictor(udcp.loads(NESTED.replace("0.44", "0.05")), alpha=0.1, repair=None)
     with pytest.raises(LimitError, match=r"limit 'slots' \(any\(C\) <= 0.05\) cannot be reached at alpha 0.1") as told:
         predictor.calibrate(*drawn(900, 0))
-    least = float(str(told.value).split("on average there is ")[1].split(" ")[0])
+    least = float(str(told.value).split("smallest reachable mean of any(C) is ")[1].split(" ")[0])
     assert 0.2 < least < 0.4
     assert predictor.chain is None
     reached = udcp.SetPredictor(udcp.loads(NESTED.replace("0.44", f"{least + 0.01}")), alpha=0.1, repair=None)
@@ -363,7 +363,7 @@ def test_limits_that_exclude_each_other_are_refused() -> None:
 
 
 def test_too_few_rows_and_classes_are_refused() -> None:
-    with pytest.raises(LimitError, match="give more rows, or take the limits out"):
+    with pytest.raises(LimitError, match="give more rows, or remove the limits"):
         calibrated(NESTED, 20)
     with pytest.raises(LimitError, match="limits are means over all rows"):
         udcp.SetPredictor(udcp.loads(NESTED), alpha=0.1, conditional="class")
@@ -392,7 +392,7 @@ def test_what_is_said_of_it() -> None:
     (limit,), (nu,) = measured.limits, effects(predictor).multipliers
     text = str(measured)
     assert f"one more in a hundred rows is worth {nu:.3g} hours" in " ".join(text.split())
-    assert "truths inside are covered" in text
+    assert "rows whose true label counts against the limit: coverage" in text
     assert measured.as_dict()["limits"][0]["multiplier"] == nu == limit.multiplier
     assert limit.inside_coverage is not None
     assert limit.inside_coverage < measured.coverage

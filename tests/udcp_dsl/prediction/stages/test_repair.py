@@ -107,7 +107,7 @@ def test_what_was_done_is_said_and_saved(tmp_path: Path) -> None:
     P, y = drawn(1000, 4)
     predictor = udcp.SetPredictor(LOSS, "lac").calibrate(P, names(y))
     about = predictor.fitted.about_p
-    assert about.startswith("repaired p: sharpened (exponent ")
+    assert about.startswith("probabilities repaired: sharpened (exponent ")
     assert "log loss 1." in about
     assert about.endswith("on held-out folds, fitted on 200 of 1,000 rows")
     predictor.save(tmp_path / "p.json")
@@ -116,10 +116,10 @@ def test_what_was_done_is_said_and_saved(tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded.predict_set(P).mask, predictor.predict_set(P).mask)
     true, truth = drawn(1000, 5, exponent=1.0)
     left = udcp.SetPredictor(LOSS, "lac").calibrate(true, names(truth))
-    assert left.fitted.about_p == "p left as it is: no repair was better by two standard errors"
+    assert left.fitted.about_p == "probabilities unchanged (no repair was significantly better)"
     np.testing.assert_array_equal(left.repaired(true), true)
     few = udcp.SetPredictor(LOSS, "lac").calibrate(P[:200], names(y[:200]))
-    assert few.fitted.about_p == "p left as it is: a repair needs 300 calibration rows"
+    assert few.fitted.about_p == "probabilities unchanged (a repair needs 300 calibration rows)"
 
 
 def test_temperature_and_a_repair_that_was_made_before() -> None:

@@ -122,7 +122,7 @@ def test_a_miss_that_is_worth_less_than_any_label(tmp_path: Path) -> None:
     for loss, oracle in ((LOSS, "lac"), (LOSS, "penalized"), (CONFLICT, "price")):
         predictor = udcp.SetPredictor(loss, oracle, miss=0.5)
         with pytest.raises(
-            InputError, match=r"a miss is worth 0.5( minutes)?, less than it costs .* abstaining in more"
+            InputError, match=r"a miss is worth 0.5( minutes)?, less than it costs .* missing more than half"
         ):
             predictor.calibrate(P, y)
         assert predictor.chain is None
@@ -133,13 +133,13 @@ def test_a_miss_that_is_worth_less_than_any_label(tmp_path: Path) -> None:
     arguments = ["calibrate", files[0], "--probs", files[1], "--truth", files[2], "-o", files[3]]
     done = CliRunner().invoke(main, [*arguments, "--miss", "0.5"])
     assert (done.exit_code, Path(files[3]).exists()) == (2, False)
-    assert "abstaining" in done.output
-    assert "it pays from a worth of about" in done.output
+    assert "missing more than half" in done.output
+    assert "give a miss of about" in done.output
     done = CliRunner().invoke(main, [*arguments, "--miss", "12"])
     assert done.exit_code == 0, done.output
     said = " ".join(done.output.split())
     assert "is where cost + 12 minutes for each miss is least on" in said
-    assert "a missed truth is valued at" in said
+    assert "a missed true label is valued at" in said
     shown = " ".join(CliRunner().invoke(main, ["show", files[3]]).output.split())
     assert "is where cost + 12 minutes for each miss is least on" in shown
 
@@ -238,11 +238,11 @@ def test_a_threshold_of_price_is_what_a_miss_is_worth(tmp_path: Path) -> None:
     predictor.save(tmp_path / "p.json")
     said = " ".join(CliRunner().invoke(main, ["show", str(tmp_path / "p.json")]).output.split())
     first, second = (f"{predictor.worth(alpha):.4g} minutes" for alpha in (0.1, 0.2))
-    assert f"at alpha 0.1 a missed truth is valued at {first}; at 0.2 at {second}" in said
+    assert f"at alpha 0.1 a missed true label is valued at {first}; at 0.2 at {second}" in said
     compared = udcp.compare(LOSS, P, y, oracles=["price", "lac"], splits=1)
     ((key, points),) = compared.worths.items()
     assert key == ("l", "price")
     assert [worth for _, worth in points] == sorted((worth for _, worth in points), reverse=True)  # alphas rise
     coverage, worth = points[len(points) // 3]
     shown = " ".join(str(compared).split())
-    assert f"a missed truth is valued at {worth:.4g} minutes at coverage {coverage:.3f}" in shown
+    assert f"a missed true label is valued at {worth:.4g} minutes at coverage {coverage:.3f}" in shown

@@ -3,11 +3,11 @@
 import { make } from "./dom.js";
 
 const WORDS = {
-  oracle: "An oracle orders the labels of a row; calibration decides where to cut. price buys the labels that are worth their cost; lac and base look at probabilities alone, and are here to compare with.",
-  price: "What one unit of probability may cost. A row's set holds the labels that are worth this price; calibration finds the price at which the sets cover enough.",
-  mass: "The mass of a set is the sum of the probabilities of its labels, as the classifier gives them (repaired, where it was too sure).",
-  "worth of a miss": "price adds a label where its probability times this worth exceeds what it costs. So the threshold that calibration finds says what a missed truth is valued at: a smaller alpha values it higher. Type a worth to set alpha by it.",
-  alpha: "The share of rows whose truth may be missing from its set. At alpha 0.1 the sets hold the truth of 9 rows in 10, on average over all rows.",
+  oracle: "An oracle orders the labels of a row; calibration decides where to cut. price adds the labels that are worth their cost; lac and base look at probabilities alone and are shown for comparison.",
+  price: "What one unit of probability may cost. A row's set contains the labels that are worth this price; calibration finds the price at which the sets reach the target coverage.",
+  mass: "The mass of a set is the sum of the probabilities of its labels, after their repair.",
+  "worth of a miss": "price adds a label if its probability times this worth exceeds its cost. So the calibrated threshold is the implied cost of a missed true label: the smaller alpha, the higher it is. Type a worth to set alpha.",
+  alpha: "The share of rows whose true label may be missing from the set. At alpha 0.1 the sets contain the true label of 9 rows in 10, on average over all rows.",
 };
 
 const dialog = make("dialog", { "aria-label": "Glossary", class: "glossary" });
@@ -21,8 +21,8 @@ export const glossary = dialog;
 export const help = (word) => make("button", { type: "button", class: "help", "aria-label": `What is ${word}?`, title: WORDS[word], onclick: () => open(word) }, "?");
 
 const STEPS = [
-  ["strip", "The answer. What the sets cost, what that saves, and whom they fail. Move alpha and watch."],
-  ["spec", "The loss. Edit it, or move a slider below: everything else follows as you type."],
+  ["strip", "The answer. What the sets cost, what that saves, and which rows are covered too rarely. Move alpha and watch."],
+  ["spec", "The loss. Edit it, or move a slider below: everything else updates as you type."],
   ["rows", "One row. Each mark is a label in an oracle's set. Drag a probability, or click a label to ask why it is in."],
 ];
 

@@ -52,10 +52,10 @@ const copy = () => {
       await navigator.clipboard.writeText(text);
       told("Copied.");
     } catch {
-      told("The browser does not let the page copy: select the text, and copy it yourself.", true);
+      told("The browser does not allow copying: select the text and copy it yourself.", true);
     }
   } }, "Copy")];
-  refill(copies, make("h2", {}, "What is shown, to go on with"), ...block("As a command", "copy command", copied.command), ...block("As Python", "copy python", copied.python),
+  refill(copies, make("h2", {}, "Continue with this view"), ...block("As a command", "copy command", copied.command), ...block("As Python", "copy python", copied.python),
     make("div", { class: "ends" }, make("button", { type: "button", onclick: () => copies.close() }, "Close")));
   copies.showModal();
 };
@@ -91,7 +91,7 @@ const browse = async () => {
   }
 };
 
-const tools = offline ? make("span", { class: "muted" }, "a page that was kept: it shows how things stood, and changes nothing")
+const tools = offline ? make("span", { class: "muted" }, "an exported page: it shows the state at export and cannot be edited")
   : make("div", { class: "tools" },
     make("button", { type: "button", onclick: browse }, "Examples"),
     make("button", { type: "button", "data-key": "own rows", onclick: () => ownRows.open() }, "Load rows"),
@@ -123,7 +123,7 @@ const cases = new CasesPanel(setsAt);
 const questions = new QuestionsPanel(setsAt, (body) => sets.keepCase(body));
 const rows = new RowsPanel(rowsAt, sets, told);
 rowsAt.classList.add("waiting");
-rowsAt.append(make("p", { class: "muted wait" }, "Rows are being scored. The first time on a machine that compiles what it needs, which takes up to a minute; after that it is a matter of moments."));
+rowsAt.append(make("p", { class: "muted wait" }, "Rows are being scored. The first run on a machine compiles for up to a minute; later runs start at once."));
 rowsAt.append(make("h2", { class: "second", id: "all", tabindex: "-1" }, "All rows"));
 const overall = new OverallPanel(rowsAt);
 
@@ -180,7 +180,7 @@ const show = (views) => {
   root.dataset.ready = "yes";
 };
 
-const again = make("button", { type: "button", class: "quiet", hidden: true, onclick: () => ask("again") }, "Begin again what was stopped");
+const again = make("button", { type: "button", class: "quiet", hidden: true, onclick: () => ask("again") }, "Restart");
 overall.table.parentElement.after(again);
 
 onFailure((text) => told(text, true));

@@ -30,10 +30,10 @@ export class OwnRows {
     let probs = files.find((file) => file !== truth) ?? null;
     let beside = truth;
     const choose = (key, label, set) => make("label", {}, label, " ", make("input", { type: "file", accept: ".npy,.npz,.csv,.parquet,.arrow", "data-key": key, onchange: (event) => { set(event.target.files[0] ?? null); show(); } }));
-    const column = make("input", { type: "text", "data-key": "truth column", placeholder: "truth", "aria-label": "Column of the truth" });
+    const column = make("input", { type: "text", "data-key": "truth column", placeholder: "truth", "aria-label": "Column of true labels" });
     const normalize = make("input", { type: "checkbox", "data-key": "normalize" });
     const said = make("p", { class: "small" });
-    const show = () => { said.textContent = `Probabilities: ${probs?.name ?? "none yet"}. Truth: ${beside?.name ?? "a column of the same file"}.`; };
+    const show = () => { said.textContent = `Probabilities: ${probs?.name ?? "none yet"}. True labels: ${beside?.name ?? "a column of the same file"}.`; };
     const load = async () => {
       if (!probs) {
         this.told("choose the file of probabilities first", true);
@@ -48,10 +48,10 @@ export class OwnRows {
       }
     };
     refill(this.dialog, make("h2", {}, "Rows of your own"),
-      make("p", {}, "One column per label (.npy, .csv, .parquet), and the truth in a file beside it or in a column. Files can be dropped anywhere on the page. They stay on this machine."), said,
+      make("p", {}, "One column per label (.npy, .csv, .parquet), and the true labels in another file or in a column. Files can be dropped anywhere on the page. They stay on this machine."), said,
       make("div", { class: "form" },
-        choose("probs file", "Probabilities", (file) => { probs = file; }), choose("truth file", "Truth", (file) => { beside = file; }),
-        make("label", {}, "or the column of the truth ", column), make("label", {}, normalize, " scores that do not sum to 1: normalize them")),
+        choose("probs file", "Probabilities", (file) => { probs = file; }), choose("truth file", "True labels", (file) => { beside = file; }),
+        make("label", {}, "or the column of true labels ", column), make("label", {}, normalize, " scores that do not sum to 1: normalize them")),
       make("div", { class: "ends" }, make("button", { type: "button", class: "strong", "data-key": "load rows", onclick: load }, "Load"), " ", make("button", { type: "button", onclick: () => this.dialog.close() }, "Cancel")));
     show();
     if (!this.dialog.open) this.dialog.showModal();

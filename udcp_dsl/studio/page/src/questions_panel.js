@@ -36,7 +36,7 @@ export class QuestionsPanel {
     if (!this.box.open || this.box.hidden || !this.stale) return;
     this.stale = false;
     const number = (this.asked += 1);
-    this.says.textContent = "Looking for the pair that tells most …";
+    this.says.textContent = "Looking for the most informative pair …";
     try {
       const found = await ask("question", { seed: this.seed });
       if (number === this.asked) this.tell(found);
@@ -76,7 +76,7 @@ export class QuestionsPanel {
     const at = (x, value) => `${(100 * (value - x.range[0])) / (x.range[1] - x.range[0])}%`;
     const left = (x) => (x.determined < 0.0005 ? "determined" : `${number(100 * x.determined)} % of its range is left`);
     const use = () => params.forEach((x) => change({ param: [x.name, x.value, this.sliders.get(x.name)?.default ?? x.now] }));
-    return make("div", { class: "fitted" }, make("table", {}, make("caption", { class: "small muted" }, "What the comparisons leave of each parameter"),
+    return make("div", { class: "fitted" }, make("table", {}, make("caption", { class: "small muted" }, "Values of each parameter that agree with the comparisons"),
       make("thead", {}, make("tr", {}, ["parameter", "all values that agree", "best"].map((head) => make("th", { scope: "col" }, head)))),
       make("tbody", {}, params.map((x) => make("tr", {}, make("th", { scope: "row" }, make("code", {}, x.name)),
         make("td", { class: "left" }, x.solutions === null ? "not known" : [make("span", { class: "span", "aria-hidden": "true", "--from": at(x, x.solutions[0]), "--to": at(x, x.solutions[1]) }),

@@ -13,7 +13,7 @@ export class RowsPanel {
     this.back = make("button", { type: "button", "aria-label": "Previous row", disabled: offline, onclick: () => this.go(this.row.row - 1) }, "←");
     this.forth = make("button", { type: "button", "aria-label": "Next row", disabled: offline, onclick: () => this.go(this.row.row + 1) }, "→");
     this.which = make("input", { type: "number", min: 0, class: "which", "aria-label": "Row of the file, counted from 0", disabled: offline, onchange: () => this.goTo(Number(this.which.value)) });
-    this.reset = make("button", { type: "button", class: "quiet", onclick: () => change({ drag: null }) }, "Undo the dragging");
+    this.reset = make("button", { type: "button", class: "quiet", onclick: () => change({ drag: null }) }, "Reset");
     this.table = make("table", { class: "sets" });
     this.hull = make("figure");
     this.why = make("div", { class: "why", "aria-live": "polite" });
@@ -169,11 +169,11 @@ export class RowsPanel {
     oneStop(svg);
     const now = hull.vertices[hull.at];
     refill(this.hull, make("h3", {}, "The hull: what a price of probability buys ", help("price")), svg,
-      make("figcaption", {}, hull.threshold === null ? "The threshold is infinite: every label is bought."
+      make("figcaption", {}, hull.threshold === null ? "The threshold is infinite: every label is in the set."
         : ["With a miss worth ", make("b", {}, cost(hull.threshold)), now ? `, the best set has mass ${chance(now.mass)} and costs ${cost(now.cost)}. Hollow points cost more.` : ", the best set is empty."]));
   }
 
-  // "This row should hold these labels."
+  // "This row should contain these labels."
   showExpectation() {
     this.expect.hidden = offline;
     if (offline) return;
@@ -183,7 +183,7 @@ export class RowsPanel {
     const chosen = draft.labels ?? new Set([row.truth]);
     const title = make("input", { type: "text", "data-key": "row case name", value: draft.title, placeholder: "what is expected", "aria-label": "Name of the case" });
     const oracle = make("select", { "data-key": "row case oracle", "aria-label": "Oracle" }, row.sets.map((set) => make("option", { value: set.oracle, selected: set.oracle === draft.oracle }, set.oracle)));
-    const holds = make("select", { "data-key": "row case holds", "aria-label": "Holds or lacks" }, make("option", { value: "yes", selected: draft.holds === "yes" }, "hold"), make("option", { value: "no", selected: draft.holds === "no" }, "not hold"));
+    const holds = make("select", { "data-key": "row case holds", "aria-label": "Contains or lacks" }, make("option", { value: "yes", selected: draft.holds === "yes" }, "contain"), make("option", { value: "no", selected: draft.holds === "no" }, "not contain"));
     const boxes = row.p.slice(0, 10).map(([y]) => make("label", { class: "pick" },
       make("input", { type: "checkbox", value: y, checked: chosen.has(y), "data-key": `row case ${y}` }), name(this.labels[y])));
     const picked = () => new Set(boxes.map((label) => label.firstChild).filter((box) => box.checked).map((box) => Number(box.value)));
@@ -192,13 +192,13 @@ export class RowsPanel {
     const make_case = async () => {
       const members = [...picked()].map((y) => this.labels[y]);
       if (!members.length) {
-        this.told("tick the labels that the set should hold", true);
+        this.told("tick the labels that the set should contain", true);
         return;
       }
       const said = title.value.trim() || `row ${row.place} ${holds.value === "yes" ? "holds" : "lacks"} ${braces(members)}`;
       await this.sets.keepCase({ name: said, row: { oracle: oracle.value, holds: holds.value === "yes", members } });
     };
-    refill(this.expect, make("summary", { "data-key": "row expect" }, "Expect: this row should hold …"),
+    refill(this.expect, make("summary", { "data-key": "row expect" }, "Expect: this row should contain …"),
       make("div", { class: "form" }, make("div", {}, "The set of ", oracle, " should ", holds), make("div", { class: "picks" }, boxes), title,
         make("div", {}, make("button", { type: "button", class: "strong", "data-key": "make row case", onclick: make_case }, "Make it a case"))));
     this.expect.open = open;

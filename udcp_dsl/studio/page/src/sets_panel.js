@@ -186,7 +186,7 @@ export class SetsPanel {
   showFacts(spec) {
     const open = this.facts.open;
     const words = { proved: "proved", refuted: "refuted", unknown: "unknown" };
-    refill(this.facts, make("summary", { "data-key": "facts" }, "What is proved", make("span", { class: "muted small" }, ` values in [${spec.interval.map(number).join(", ")}]`)),
+    refill(this.facts, make("summary", { "data-key": "facts" }, "Proved facts", make("span", { class: "muted small" }, ` values in [${spec.interval.map(number).join(", ")}]`)),
       make("ul", {}, Object.entries(spec.facts).map(([fact, found]) =>
         make("li", {},
           make("span", { class: `badge ${found.state}` }, words[found.state]), " ", make("b", {}, fact.replace("_", " ")),

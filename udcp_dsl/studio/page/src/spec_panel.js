@@ -9,7 +9,7 @@ export class SpecPanel {
   constructor(parent) {
     const place = make("div", { class: "editor" });
     this.sliders = make("div", { class: "sliders" });
-    this.faults = make("ul", { class: "faults", "aria-label": "Faults and warnings", "aria-live": "polite" });
+    this.faults = make("ul", { class: "faults", "aria-label": "Errors and warnings", "aria-live": "polite" });
     this.choice = make("div", { class: "choice" });
     this.effect = make("p", { class: "effect small", "aria-live": "polite" });
     this.oracles = make("details", { class: "oracles" });
@@ -98,7 +98,7 @@ export class SpecPanel {
   // What the last edit or move of a slider did, where the hand is; the rows are listed with all rows.
   showEffect(data) {
     if (!data) {
-      this.effect.textContent = offline || this.inputs.size === 0 ? "" : "Move a slider: what it changes is told here.";
+      this.effect.textContent = offline || this.inputs.size === 0 ? "" : "Move a slider to see its effect here.";
       return;
     }
     refill(this.effect, make("b", {}, `${data.changed} of ${data.rows} rows`), ` have another set by ${data.oracle}. Mean cost ${number(data.cost_before)} → `, make("b", {}, cost(data.cost_after)),

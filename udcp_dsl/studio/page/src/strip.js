@@ -1,4 +1,4 @@
-// The answer first: what the sets cost at this coverage, what that saves, and whom they fail; with the slider of alpha.
+// The answer first: what the sets cost at this coverage, what that saves, and which rows are covered too rarely; with the slider of alpha.
 
 import { change, offline } from "./connection.js";
 import { asked, cost, make, name, number, refill, typed, unitNow } from "./dom.js";
@@ -7,7 +7,7 @@ export class Strip {
   constructor(parent, help) {
     this.says = make("p", { class: "says", "aria-live": "polite" }, make("span", { class: "muted" }, "Rows are being scored …"));
     this.alpha = make("input", {
-      type: "range", id: "alpha", min: 0.01, max: 0.5, step: 0.01, "aria-label": "Alpha: the share of truths that may be missed", disabled: offline,
+      type: "range", id: "alpha", min: 0.01, max: 0.5, step: 0.01, "aria-label": "Alpha: the share of true labels that may be missed", disabled: offline,
       oninput: () => {
         this.level.textContent = Number(this.alpha.value).toFixed(2);
         change({ alpha: Number(this.alpha.value).toFixed(2) });
