@@ -7,7 +7,7 @@ import ast
 import importlib.util
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,8 +72,9 @@ def test_no_test_has_a_size_of_its_own() -> None:
     """No profile reaches programs that tests run in another process: they are not looked at."""
     tests = Path(__file__).parent
     own = re.compile(r"hypothesis import .*\bsettings\b|max_examples|parametrize\(\"seed\"")
-    files = {path: path.read_text(encoding="utf-8") for path in tests.rglob("test_*.py")}
-    assert [path.name for path, text in files.items() if own.search(text)] == [Path(__file__).name]
+    files = {path: path.read_text(encoding="utf-8") for path in tests.rglob("*.py")}
+    with_own = {path.name for path, text in files.items() if path.name.startswith("test_") and own.search(text)}
+    assert with_own == {Path(__file__).name}
     found = {
         f"{path.relative_to(tests).as_posix()}: {function}"
         for path, text in files.items()
@@ -82,16 +83,29 @@ def test_no_test_has_a_size_of_its_own() -> None:
     assert found == set(INHERENT)
 
 
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("for _ in range(25): pass", True),
+        ("n, m = 2, 400\n    for seed in range(m): pass", True),
+        ("[rng.random() for i in range(60)]", True),
+        ("[1 for _ in range(60)]", True),
+        ("coverage_trials(repeats=40)", True),
+        ("for _ in range(24): pass", False),
+        ("for _ in range(sizes.draws): pass", False),
+        ("for start in range(0, 600, 100): pass", False),
+        ("[f'label {i}' for i in range(60)]", False),
+        ("coverage_trials(repeats=sizes.repeats)", False),
+    ],
+)
+def test_what_is_taken_for_a_size(code: str, found: bool) -> None:
+    assert list(repetitions(ast.parse(f"def test():\n    {code}\n"))) == ["test"] * found
+
+
 def repetitions(tree: ast.Module) -> Iterator[str]:
     """The functions, at the top of a file, that try something a constant number of times, and many times: by a `for`
     over a range, by an expression over a range that draws, or does not use its variable, or by an argument."""
-    constants = {
-        target.id: node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    constants: dict[str, ast.expr] = {}
 
     def number(node: ast.expr) -> int | None:
         node = constants.get(node.id, node) if isinstance(node, ast.Name) else node
@@ -115,8 +129,7 @@ def repetitions(tree: ast.Module) -> Iterator[str]:
             given += [value for name, value in zip(names, node.args, strict=False) if name in REPEATS]
             return any((number(value) or 0) >= MANY for value in given)
         if isinstance(node, ast.Assign):
-            pairs = zip(_parts(node.targets[0]), _parts(node.value), strict=False)
-            return any(ast.unparse(name) in REPEATS and (number(value) or 0) >= MANY for name, value in pairs)
+            return any(name in REPEATS and (number(value) or 0) >= MANY for name, value in _assigned([node]))
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
             return any(arg.arg in REPEATS for arg in node.args.args)  # which a decorator gives it
         return False
@@ -128,9 +141,14 @@ def repetitions(tree: ast.Module) -> Iterator[str]:
         if isinstance(function, ast.FunctionDef)
     }
     for function in functions:
+        constants = dict([*_assigned(tree.body), *_assigned(ast.walk(function))])
         if any(repeats(node) for node in ast.walk(function)):
             yield function.name
 
 
-def _parts(node: ast.expr) -> list[ast.expr]:
-    return node.elts if isinstance(node, ast.Tuple) else [node]
+def _assigned(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr]]:
+    """The names that are assigned to, with the values."""
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            left, right = (x.elts if isinstance(x, ast.Tuple) else [x] for x in (node.targets[0], node.value))
+            yield from ((ast.unparse(name), value) for name, value in zip(left, right, strict=False))

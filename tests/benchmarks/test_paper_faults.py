@@ -177,7 +177,7 @@ def test_greedy_sets_that_drop_the_label_that_meets_the_threshold_undercover() -
     rng = np.random.default_rng(3)
     n, m = 4000, 2000
     coarse = np.array([0.25] * 4 + [0.0] * 8)  # sums are exact
-    P = np.array([coarse[rng.permutation(K)] for _ in range(n)])
+    P = rng.permuted(np.tile(coarse, (n, 1)), axis=1)
     y = (P.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
     scores = udcp.make_oracle("greedy", loss).scores(P)
     order = np.lexsort((np.tile(np.arange(K), (n, 1)), -P, scores))
