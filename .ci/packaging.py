@@ -38,7 +38,7 @@ TESTS = (
         for name in ("a_spec_that_does_not_compile_fails_as_a_compiler_says_it", "nothing_is_done_without_the_option")
     ),
     *(f"tests/udcp_dsl/studio/test_{name}.py" for name in ("studio", "command")),
-    *("tests/udcp_dsl/lsp/test_hover.py", "tests/test_reference.py", "tests/udcp_dsl/test_kept_rows.py"),
+    *("tests/udcp_dsl/lsp/test_hover.py", "tests/test_reference.py", "tests/udcp_dsl/datasets/test_kept_rows.py"),
 )
 # Which package is imported, what it says of its version, and what its metadata says.
 TELL = """

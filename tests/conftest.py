@@ -67,12 +67,13 @@ class Sizes:
     cases: int  # rows, sets or problems of each kind, where brute force judges them
     problems: int  # classification problems on which coverage is held to its law: every kind of classifier at 17
     draws: int  # of a simulation
+    repeats: int  # of a simulation that calibrates, or does as much, in every draw
     mutants: int  # of specs, files and texts
     terms: int  # of a sum or a nesting that is longer than any stack
 
 
-DEFAULT = Sizes(examples=25, seeds=8, cases=3, problems=17, draws=1_000, mutants=500, terms=2_000)
-SLOW = Sizes(examples=500, seeds=40, cases=12, problems=204, draws=4_000, mutants=10_000, terms=5_000)
+DEFAULT = Sizes(examples=25, seeds=8, cases=3, problems=17, draws=1_000, repeats=100, mutants=500, terms=2_000)
+SLOW = Sizes(examples=500, seeds=40, cases=12, problems=204, draws=4_000, repeats=1_000, mutants=10_000, terms=5_000)
 
 # A spec takes tens of milliseconds to draw, and a folder may serve all examples: no sign of anything wrong.
 _EXPECTED = (
@@ -272,9 +273,9 @@ def promised() -> None:
 
 @pytest.fixture
 def few_promises(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Validation tries no promises, or where a test is `promised` some trials of each, a third of all its time:
-    tests/udcp_dsl/validation/test_promises.py, where this does nothing, tries all of them."""
-    if request.path.name.endswith("promises.py"):
+    """Validation tries no promises, or where a test is `promised` some trials of each, a third of all its time. The
+    slow run tries all of them, and so does tests/udcp_dsl/validation/test_promises.py."""
+    if slow_run(request.config) or request.path.name.endswith("promises.py"):
         return
     from udcp_dsl.validation import promises
 
@@ -290,11 +291,12 @@ def every_classifier() -> None:
 
 @pytest.fixture
 def few_classifiers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Validation tries coverage with three kinds of classifiers, in a fifth of the time, but for `every_classifier`."""
+    """Validation tries coverage with three kinds of classifiers, in a fifth of the time, but for `every_classifier` and
+    in the slow run."""
     from udcp_dsl.testing.coverage import CLASSIFIERS
     from udcp_dsl.validation import coverage_trials
 
-    if "every_classifier" not in request.fixturenames:
+    if not slow_run(request.config) and "every_classifier" not in request.fixturenames:
         kinds = ("overconfident", "saturated", "tied")
         monkeypatch.setattr(coverage_trials, "CLASSIFIERS", {kind: CLASSIFIERS[kind] for kind in kinds})
 

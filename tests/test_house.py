@@ -19,6 +19,36 @@ ROOTS = [ROOT / "udcp_dsl", SOLVERS, ROOT / "grammars"]
 # A public signature: its parameters are the options of the oracle, which users give by name.
 LONG_SIGNATURE = "udcp_solvers/ilp.py: Ilp.__init__"
 ONE_A_VERB_OR_ATOM = ("udcp_dsl/cli", "udcp_dsl/expression/atoms")
+# Folders of tests with a topic of their own.
+TOPICS = {"udcp_dsl/inputs": "numbers that come with each row, from the language to validation"}
+# Test files that are named after what cuts across the modules of their folder: (folder, what that is, names).
+CROSS_CUTTING = (
+    (
+        "udcp_dsl",
+        "several packages",
+        "comparison_promises fixes in_notebooks mistakes_in_python one_door units warnings",
+    ),
+    ("udcp_dsl/cli", "several commands, or a part of one", "abandoned_labels check_ilp column_options free_labels"),
+    ("udcp_dsl/cli", "several commands", "hostile_labels in_a_terminal limits mistakes mistakes_with_data outputs"),
+    ("udcp_dsl/cli", "several commands", "process promises what_is_meant"),
+    ("udcp_dsl/compile", "all passes", "small_specs_stay_quick ways_out"),
+    ("udcp_dsl/expression", "several atoms", "category_distance members"),
+    ("udcp_dsl/lsp", "the whole server", "mutated"),
+    ("udcp_dsl/prediction", "predictors, from arguments to files", "arguments decisions hostile_predictors"),
+    ("udcp_dsl/prediction", "files of predictors and of sets", "result_folders saved_formats written_ids"),
+    ("udcp_dsl/prediction/calibrate", "laws of several calibrators", "coverage label_weighted"),
+    ("udcp_dsl/prediction/promises", "several promises at once", "together"),
+    ("udcp_dsl/prediction/rows", "tables of all formats", "damaged_tables parquet_files stored tables_in_the_wild"),
+    ("udcp_dsl/report", "whole pages", "in_a_browser"),
+    ("udcp_dsl/studio", "the studio in use", "as_people_use_it attack command first_minutes in_a_browser inputs"),
+    ("udcp_dsl/testing", "what other suites use", "strategies_and_shrinking"),
+    ("udcp_dsl/validation", "all stages", "validate"),
+    ("udcp_solvers", "several oracles", "mass_oracles optimum"),
+    ("udcp_solvers/greedy_orders", "all ways to the same orders", "orders"),
+    ("udcp_solvers/numeric", "what numba compiles", "float_types plain_numba"),
+    ("udcp_solvers/programs", "all programs", "proofs resume"),
+    ("udcp_solvers/search", "the search as a whole", "mass search"),
+)
 
 
 def _lines_of_code(path: Path) -> int:
@@ -89,6 +119,18 @@ def _parameters_of(function: ast.FunctionDef) -> int:
     of = function.args
     named = [arg.arg for arg in (*of.posonlyargs, *of.args, *of.kwonlyargs, of.vararg, of.kwarg) if arg is not None]
     return len([name for name in named if name not in ("self", "cls")])
+
+
+def test_a_test_file_is_named_after_its_module_or_after_what_cuts_across_modules() -> None:
+    tests = ROOT / "tests"
+    found = set()
+    for path in (path for root in ("udcp_dsl", "udcp_solvers") for path in (tests / root).rglob("test_*.py")):
+        folder, name = path.parent.relative_to(tests).as_posix(), path.stem.removeprefix("test_")
+        module = (ROOT if folder.startswith("udcp_dsl") else ROOT / "solvers") / folder / name
+        if folder not in TOPICS and not module.with_suffix(".py").exists() and not module.is_dir():
+            found.add(f"{folder}: {name}")
+    assert found == {f"{folder}: {name}" for folder, _, names in CROSS_CUTTING for name in names.split()}
+    assert not [folder for folder in TOPICS if (ROOT / folder).exists()]
 
 
 def test_the_version_is_written_once_and_the_changelog_is_about_it() -> None:

@@ -18,6 +18,7 @@ pytest.importorskip("httpx")
 from starlette.testclient import TestClient
 
 import udcp_dsl as udcp
+from tests.specs import size_of
 
 FILE = Path(__file__).parents[1] / "docs" / "serving.py"
 
@@ -54,8 +55,9 @@ def test_inputs_are_part_of_a_request(served: Callable[[udcp.SetPredictor], Test
 
 
 def test_a_saved_predictor_is_served(served: Callable[[udcp.SetPredictor], TestClient]) -> None:
-    loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
-    predictor = udcp.SetPredictor(loss, "lac", alpha=0.5).calibrate(np.eye(3), ["cat", "dog", "wolf"])
+    predictor = udcp.SetPredictor(size_of("cat dog wolf"), "lac", alpha=0.5).calibrate(
+        np.eye(3), ["cat", "dog", "wolf"]
+    )
     with served(predictor) as client:
         answer = client.post("/sets", json={"probs": [[1.0, 0.0, 0.0]], "ids": ["a"]})
         assert answer.json() == [{"id": "a", "labels": ["cat"], "size": 1, "cost": 1.0}]

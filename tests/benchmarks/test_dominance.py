@@ -6,12 +6,16 @@ import dataclasses
 import json
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 import udcp_dsl as udcp
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 ROOT = Path(__file__).parents[2]
 
@@ -85,21 +89,24 @@ def test_a_rival_is_called_cheaper_only_beyond_the_noise(dominance: ModuleType) 
     assert verdict(1.0, 0.0) == "equal"
 
 
-def test_errors_are_those_of_repeated_samples(dominance: ModuleType) -> None:
-    """The bootstrap's error of a difference, against how it differs from one fresh sample to the next."""
+def test_errors_are_those_of_repeated_samples(dominance: ModuleType, sizes: Sizes) -> None:
+    """The bootstrap's error of a difference is within a tenth of how it differs from one fresh sample to the next, but
+    for a chance of 1e-5 on each side."""
     loss = udcp.loads("labels 0..4  category odd { 1, 3 }  loss l = size + any(odd)")
     rng = np.random.default_rng(3)
     oracles = [udcp.make_oracle(name, loss) for name in ("base", "price")]
     differences, errors = [], []
     weights = rng.multinomial(300, np.full(300, 1 / 300), size=200) / 300
-    for _ in range(60):
+    for _ in range(sizes.repeats):
         P = rng.dirichlet(np.ones(5), size=300)
         y = (P.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1)
         base, price = (dominance.Sample.of(oracle, P, y) for oracle in oracles)
         differences.append(dominance.cost_at(base, 0.9) - dominance.cost_at(price, 0.9))
         curves = [dominance.Curve.around(sample, 0.9).resampled(weights) for sample in (base, price)]
         errors.append((curves[0] - curves[1]).std(ddof=1))
-    assert 0.7 < np.mean(errors) / np.std(differences, ddof=1) < 1.4
+    law = chi2(sizes.repeats - 1)
+    low, high = np.sqrt(law.mean() / law.isf(1e-5)), np.sqrt(law.mean() / law.ppf(1e-5))
+    assert 0.9 * low < np.mean(errors) / np.std(differences, ddof=1) < 1.1 * high
 
 
 @pytest.fixture

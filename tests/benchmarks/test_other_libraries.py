@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
+from tests.specs import size_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -25,7 +26,7 @@ def test_the_two_blocks_of_the_page_on_mapie_give_equal_sets() -> None:
     X, y = datasets.load_digits(return_X_y=True)
     given = {
         "model": LogisticRegression(max_iter=200).fit(X[:600], y[:600]),
-        "loss": udcp.loads("labels 0..9  loss l = size"),
+        "loss": size_of("0..9"),
         "X_cal": X[600:1200],
         "y_cal": y[600:1200],
         "X_new": X[1200:],
@@ -43,7 +44,7 @@ def test_the_two_blocks_of_the_page_on_mapie_give_equal_sets() -> None:
 @pytest.mark.slow
 def test_a_predictor_is_logged_and_loaded_by_mlflow(tmp_path: Path) -> None:
     pytest.importorskip("mlflow")
-    loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
+    loss = size_of("cat dog wolf")
     rows = np.tile(np.eye(3) * 0.7 + 0.1, (20, 1))
     udcp.SetPredictor(loss, "lac", alpha=0.1).calibrate(rows, np.arange(60) % 3).save(tmp_path / "pets.json")
     np.save(tmp_path / "probs.npy", rows[:3])

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,6 +16,9 @@ from numpy.typing import NDArray
 
 import udcp_dsl as udcp
 from udcp_dsl.prediction.calibrate import coverage_law, rank, threshold
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -142,20 +146,20 @@ def test_the_separable_quantile_is_one_or_two_ranks_too_high(n: int, alpha: floa
     assert their_ratio_quantile(ranks, alpha) - valid == (1 if valid == math.ceil(round((n + 1) * alpha, 9)) else 2)
 
 
-def test_the_separable_quantile_undercovers_and_ours_does_not() -> None:
+def test_the_separable_quantile_undercovers_and_ours_does_not(sizes: Sizes) -> None:
     """20 points at a time, the last of them new: P(covered) is 17/20 by their rank and 18/20 by ours, exactly."""
     from scipy.stats import binomtest
 
     loss = udcp.loads(f"labels 0..{K - 1}  costs c {{ 0: 3, 5: 2, default: 1 }}  loss l = sum(c)")
-    trials, n = 4000, 19
+    trials, n = sizes.draws, 19
     rng = np.random.default_rng(2)
     P, y, _ = drawn(rng.exponential(size=(trials * (n + 1), K)), rng)
     scores = udcp.make_oracle("ratio", loss).score_of(P, y).reshape(trials, n + 1)
     theirs = sum(1 / row[n] >= their_ratio_quantile(1 / row[:n], 0.1) for row in scores)
     ours = sum(row[n] <= threshold(row[:n], 0.1) for row in scores)
-    assert binomtest(theirs, trials, 0.85).pvalue > 1e-3
-    assert binomtest(theirs, trials, 0.9, "less").pvalue < 1e-9
-    assert binomtest(ours, trials, 0.9).pvalue > 1e-3
+    assert binomtest(theirs, trials, 0.85).pvalue > 1e-5
+    assert binomtest(ours, trials, 0.9).pvalue > 1e-5
+    assert binomtest(ours - theirs, trials, 0.05).pvalue > 1e-5  # ours hold theirs
 
 
 def dropping_sets(order: Ints, P: Floats, q: float) -> Masks:
@@ -173,7 +177,7 @@ def test_greedy_sets_that_drop_the_label_that_meets_the_threshold_undercover() -
     rng = np.random.default_rng(3)
     n, m = 4000, 2000
     coarse = np.array([0.25] * 4 + [0.0] * 8)  # sums are exact
-    P = np.array([coarse[rng.permutation(K)] for _ in range(n)])
+    P = rng.permuted(np.tile(coarse, (n, 1)), axis=1)
     y = (P.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
     scores = udcp.make_oracle("greedy", loss).scores(P)
     order = np.lexsort((np.tile(np.arange(K), (n, 1)), -P, scores))

@@ -6,6 +6,7 @@ from fault import Fault
 
 WORDS = "tests/udcp_dsl/language/test_words.py"
 LOSS = "tests/udcp_dsl/test_loss.py"
+LABELS = "tests/udcp_dsl/compile/declare/test_labels.py"
 SAVED = "tests/udcp_dsl/prediction/test_saved.py"
 DOUBTS = "tests/udcp_dsl/prediction/test_input_warnings.py"
 ARGUMENTS = "tests/udcp_dsl/prediction/test_arguments.py"
@@ -76,7 +77,7 @@ INPUT_FAULTS = (
         "udcp_dsl/compile/passes.py",
         "isinstance(labels, Set | Mapping | bytes)",
         "isinstance(labels, Mapping | bytes)",
-        (LOSS,),
+        (LABELS,),
     ),
     Fault(
         "input: infinity in JSON is accepted as a number",

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from click.testing import CliRunner, Result
 
 import udcp_dsl as udcp
+from tests.specs import size_of
 from udcp_dsl.cli import main
 from udcp_dsl.dask import connected, predict_parts, rows_of_parts, spread
 from udcp_dsl.diagnostics import InputError
@@ -61,8 +62,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def made() -> udcp.SetPredictor:
-    loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
-    return udcp.SetPredictor(loss, "lac", alpha=0.3).calibrate(P, Y)
+    return udcp.SetPredictor(size_of("cat dog wolf"), "lac", alpha=0.3).calibrate(P, Y)
 
 
 def write(number: int, rows: np.ndarray) -> None:
@@ -224,9 +224,8 @@ def test_a_fault_of_calibration_rows_is_told_by_part_and_row(folder: Path, clien
         to_array(rows.P[np.array([3, ROWS, PARTS * ROWS - 1])]).tolist() == P[[3, ROWS, -1]].tolist()
     )  # part 4 is not asked
     assert to_array(rows.P[:0]).shape == (0, 3)
-    loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
     with pytest.raises(InputError, match=r"part-4\.parquet: .*row 7.* NaN"):
-        udcp.SetPredictor(loss, "lac").calibrate(rows)
+        udcp.SetPredictor(size_of("cat dog wolf"), "lac").calibrate(rows)
 
 
 @pytest.mark.slow
@@ -241,7 +240,7 @@ def test_a_worker_that_dies_in_the_middle_of_calibration_changes_nothing(client:
             os.kill(pids[0], signal.SIGKILL)
 
     source = open_rows("in", ["cat", "dog", "wolf"], beside={"true labels": Y}, column="p")
-    loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
+    loss = size_of("cat dog wolf")
     udcp.SetPredictor(loss, "penalized", alpha=0.3).calibrate(spread(client, source, kill)).save("cluster.json")
     udcp.SetPredictor(loss, "penalized", alpha=0.3).calibrate(P, Y).save("alone.json")
     assert killed

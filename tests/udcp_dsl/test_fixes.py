@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +13,9 @@ from udcp_dsl.compile.sources import Files
 from udcp_dsl.diagnostics import Diagnostic, Fix, Source
 from udcp_dsl.expression.explain import free_labels_warning
 from udcp_dsl.loss import Loss
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 SPECS = Path(__file__).parents[2] / "specs"
 
@@ -172,15 +176,16 @@ def test_a_fix_says_what_it_does() -> None:
     assert all(title.split()[0] in ("Write", "Add", "Remove") and title.split()[1:] for title in titles)
 
 
-@pytest.mark.parametrize("spec", sorted(SPECS.glob("*/*.loss")), ids=lambda path: path.stem)
-def test_fixes_of_mutated_specs_mend_them(spec: Path) -> None:
+SHORT = [path for path in sorted(SPECS.glob("*/*.loss")) if len(path.read_text(encoding="utf-8")) <= 3000]
+
+
+@pytest.mark.parametrize("spec", SHORT, ids=lambda path: path.stem)
+def test_fixes_of_mutated_specs_mend_them(spec: Path, sizes: Sizes) -> None:
     """One character taken out, doubled or exchanged, many times: whatever is offered works."""
     text = spec.read_text(encoding="utf-8")
-    if len(text) > 3000:
-        pytest.skip("long")
     draw = random.Random(spec.stem)
     offered = 0
-    for _ in range(60):
+    for _ in range(sizes.mutants // len(SHORT)):
         at = draw.randrange(len(text) - 1)
         new = draw.choice(["", text[at] * 2, text[at + 1], draw.choice("()x;=,-_")])
         wrong = text[:at] + new + text[at + 1 :]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -65,50 +64,6 @@ def test_a_label_given_twice_is_refused(given: Any, message: str) -> None:
     for face in (_LOSS, _LOSS.terms, _LOSS.interpret, _LOSS.mask):
         with pytest.raises(udcp.InputError, match=message):
             face(given)
-
-
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        ("abc", "labels is one string, 'abc': give a list"),
-        ({"a", "b"}, "labels is of type set: give a list of labels in the order of the columns"),
-        (frozenset({"a"}), "labels is of type frozenset: give a list"),
-        ({"a": 1, "b": 2}, "labels is of type dict: give a list"),
-        (b"ab", "labels is of type bytes: give a list"),
-        (3, "labels is of type int: give a list"),
-        ([None], "label number 1 is None: labels are strings or whole numbers"),
-        (["a", 1.5], "label number 2 is 1.5: labels are strings or whole numbers"),
-        (["a", True], "label number 2 is True: labels are strings or whole numbers"),
-        ([["a"]], r"label number 1 is \['a'\]: labels are strings or whole numbers"),
-    ],
-)
-@pytest.mark.parametrize("text", ["loss l = size", "labels { a, b }  loss l = size"])
-def test_labels_that_are_no_list_of_names(text: str, labels: Any, message: str) -> None:
-    with pytest.raises(udcp.InputError, match=message):
-        udcp.loads(text, labels=labels)
-
-
-@pytest.mark.parametrize("labels", [("7", "8"), [7, 8], np.array([7, 8]), np.array(["7", "8"]), range(7, 9)])
-def test_lists_of_names_in_any_clothes(labels: Any) -> None:
-    assert udcp.loads("loss l = size", labels=labels).labels == ("7", "8")
-
-
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (10**400, "parameter p is too large: the largest number is about 1.8e308"),
-        pytest.param(10**5000, "parameter p is too large", id="more digits than are written"),
-        (-(10**400), "parameter p is too large"),
-        (Fraction(10**400, 3), "parameter p is too large"),
-        (np.inf, "parameter p: inf is not a finite number"),
-        ("2", "parameter p: '2' is not a number"),
-        (None, "parameter p: None is not a number"),
-        (True, "parameter p: True is not a number"),
-    ],
-)
-def test_parameters_that_are_no_numbers(value: Any, message: str) -> None:
-    with pytest.raises(udcp.InputError, match=message):
-        udcp.loads("labels { a }  param p = 1  loss l = p * size", params={"p": value})
 
 
 @pytest.mark.parametrize(

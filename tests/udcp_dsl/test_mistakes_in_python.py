@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
+from tests.specs import size_of
 
-LOSS = udcp.loads("labels {cat, dog, wolf}  loss l = size")
+LOSS = size_of("cat dog wolf")
 
 
 @pytest.mark.parametrize(

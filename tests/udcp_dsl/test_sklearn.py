@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -27,8 +27,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import udcp_dsl as udcp
+from tests.specs import size_of
 from udcp_dsl.prediction.calibrate.cross import equal_folds
 from udcp_dsl.sklearn import UtilitySetClassifier
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 NAMES = np.array(["asp", "boa", "cat", "dog"])
 # Not in the order of the alphabet, which is that of the estimator's classes.
@@ -102,18 +106,18 @@ def test_integers_are_positions_unless_labels_are_numbers(data: Any, spec: str, 
     assert sum(map(bool, sets)) > 25
 
 
-def test_coverage() -> None:
+def test_coverage(sizes: Sizes) -> None:
     """Over random splits the mean coverage is 1 - alpha within four standard errors."""
     X, y = make_classification(600, 5, n_informative=5, n_redundant=0, n_classes=3, class_sep=0.6, random_state=1)
-    covered, splits = [], 80
-    for seed in range(splits):
+    covered = []
+    for seed in range(sizes.repeats):
         order = np.random.default_rng(seed).permutation(600)
         seen, new = order[:400], order[400:]
         model = UtilitySetClassifier(GaussianNB(), alpha=0.2, calibration_size=99, random_state=seed)
         sets = model.fit(X[seen], y[seen]).predict_set(X[new])
         covered.append(sets.mask[np.arange(200), y[new]].mean())
     # Ties are none, so that coverage is 80/100 exactly in expectation.
-    assert abs(np.mean(covered) - 0.8) < 4 * np.std(covered) / np.sqrt(splits)
+    assert abs(np.mean(covered) - 0.8) < 4 * np.std(covered) / np.sqrt(len(covered))
 
 
 def test_a_class_without_training_rows_has_probability_0() -> None:
@@ -149,7 +153,7 @@ def test_copies(data: Any, tmp_path: Any) -> None:
 
 def test_grid_search_over_losses(data: Any) -> None:
     X, y = data
-    losses = [udcp.loads(SPEC), udcp.loads("labels {dog, asp, cat, boa} loss l = size")]
+    losses = [udcp.loads(SPEC), size_of("dog asp cat boa")]
     pipeline = make_pipeline(StandardScaler(), UtilitySetClassifier(LogisticRegression()))
     name = "utilitysetclassifier"
     search = GridSearchCV(pipeline, {f"{name}__loss": losses, f"{name}__estimator__C": [0.1, 1.0]}, cv=2)
@@ -257,7 +261,7 @@ def test_weights_of_shifted_rows(data: Any) -> None:
         ({"estimator": LinearSVC()}, udcp.InputError, "CalibratedClassifierCV"),
         ({"loss": 3}, TypeError, "function of the classes"),
         ({"loss": lambda classes: classes}, TypeError, "not a Loss"),
-        ({"loss": udcp.loads("labels {dog, asp, cat} loss l = size")}, udcp.InputError, "'boa'"),
+        ({"loss": size_of("dog asp cat")}, udcp.InputError, "'boa'"),
         ({"oracle": "pric"}, udcp.OracleError, "price"),
         ({"oracle": 3}, TypeError, "name"),
         ({"alpha": 1.5}, udcp.InputError, "alpha"),
@@ -396,14 +400,14 @@ def test_sets_hold_the_classes_as_predict_gives_them(data: Any, named: Any, cv: 
 
 def test_labels_of_a_spec_that_are_no_classes_are_of_the_type_of_the_classes(data: Any, tmp_path: Any) -> None:
     X, y = data
-    model = UtilitySetClassifier(GaussianNB(), udcp.loads("labels 0..5  loss l = size"), alpha=0.001, random_state=0)
+    model = UtilitySetClassifier(GaussianNB(), size_of("0..5"), alpha=0.001, random_state=0)
     with pytest.warns(UserWarning, match="too few"):
         model.fit(X[:400], y[:400])  # too few rows: full sets
     assert model.predict_set(X[:1])[0] == (0, 1, 2, 3, 4, 5)
     model.predictor_.save(tmp_path / "p.json")
     P = 6 * [1 / 6]
     assert udcp.SetPredictor.load(tmp_path / "p.json").predict_set([P])[0] == (0, 1, 2, 3, 4, 5)
-    words = UtilitySetClassifier(GaussianNB(), udcp.loads("labels {a, b, c, d, e}  loss l = size"), alpha=0.1)
+    words = UtilitySetClassifier(GaussianNB(), size_of("a b c d e"), alpha=0.1)
     assert set().union(*words.fit(X, y).predict_set(X)) <= {0, 1, 2, 3, 4}  # positions, as `predict` has them
 
 

@@ -76,7 +76,7 @@ def test_results_are_in_order_however_long_each_takes(workers: int) -> None:
 
     def items() -> Iterator[int]:
         nonlocal made, most_under_way
-        for item in range(30):
+        for item in range(len(pauses)):
             made += 1
             most_under_way = max(most_under_way, made - used)
             yield item
@@ -94,7 +94,7 @@ def test_results_are_in_order_however_long_each_takes(workers: int) -> None:
     for result in in_order(items(), work, workers):
         assert result == used
         used += 1
-    assert used == 30
+    assert used == len(pauses)
     assert most_working == workers
     assert most_under_way <= workers + 2  # so much is in memory
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
+from tests.specs import TWELVE, hard_to_solve, size_of
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.oracle import Floats, Masks
 from udcp_dsl.testing import probabilities, specs
 from udcp_dsl.testing.formulas import block_scores, own_share
@@ -23,14 +23,6 @@ from udcp_solvers.programs.by_mass import chain
 from udcp_solvers.programs.exact import Exact, Tally
 from udcp_solvers.programs.solver import Answer, export, open_solver, solver_name
 
-GROUPS = """
-labels 0..11
-categories F { a: { 0..4 }, b: { 3..8 }, c: { 8..11, 0 } }
-costs c { 0: 1.5, 3: 0.25, 7: 3, default: 1 }
-hierarchy h { x { 0..4 }, y { yy { 5..7 }, 8 }, 9..11 }
-loss l = 2 * count(F) + sum(c) + 0.5 * diameter(h)
-"""
-
 
 @pytest.mark.parametrize(
     "options",
@@ -38,7 +30,7 @@ loss l = 2 * count(F) + sum(c) + 0.5 * diameter(h)
     ids=["before", "through", "random", "price"],
 )
 def test_scores_score_of_and_sets_agree_to_the_last_bit(options: dict[str, object]) -> None:
-    loss = udcp.loads(GROUPS)
+    loss = TWELVE
     n = 2 if "program" in options else 4
     P = np.random.default_rng(0).dirichlet(np.full(12, 0.3), size=n).astype(np.float32)
     oracle = udcp.make_oracle("ilp", loss, **options)
@@ -98,20 +90,12 @@ def by_falling_p(p: Floats, mask: Masks) -> list[int]:
 def test_default_levels_halve_what_may_remain() -> None:
     assert LEVELS[0] == 0.5
     assert 1 - LEVELS[-1] < 1e-6
-    assert udcp.make_oracle("ilp", udcp.loads("labels 0..3 loss l = size")).options["levels"] == list(LEVELS)
-
-
-def hard() -> tuple[Loss, Floats]:
-    """An instance that takes far longer than a millisecond: many groups that overlap."""
-    rng = np.random.default_rng(3)
-    K = 60
-    groups = ", ".join(f"g{i}: {{ {', '.join(map(str, sorted(rng.choice(K, 9, replace=False))))} }}" for i in range(40))
-    return udcp.loads(f"labels 0..{K - 1}  categories F {{ {groups} }}  loss l = count(F)"), np.full((2, K), 1 / K)
+    assert udcp.make_oracle("ilp", size_of("0..3")).options["levels"] == list(LEVELS)
 
 
 @pytest.mark.parametrize("program", ["mass", "price"])
 def test_what_hits_the_time_limit_is_counted_and_never_called_optimal(program: str) -> None:
-    loss, P = hard()
+    loss, P = hard_to_solve(), np.full((2, 60), 1 / 60)
     oracle = Ilp(loss, program=program, time_limit=0.001)
     with pytest.warns(UserWarning, match="2 of 2 instances are not proved optimal"):
         scores = oracle.scores(P)
@@ -139,7 +123,7 @@ class Stumbling:
 
 def test_a_solver_that_fails_is_tried_once_more_and_then_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ilp_exact, "open_solver", Stumbling)
-    loss = udcp.loads(GROUPS)
+    loss = TWELVE
     P = np.random.default_rng(0).dirichlet(np.full(12, 0.3), size=1)
     good = Ilp(loss, solver="HiGHS").scores(P)
     oracle = Ilp(loss, solver="HiGHS")
@@ -159,7 +143,7 @@ def test_an_answer_that_the_loss_contradicts_is_not_believed(monkeypatch: pytest
             return Answer(answer.status, answer.found, answer.value - 0.01)
 
     monkeypatch.setattr(ilp_exact, "open_solver", Lying)
-    oracle = Ilp(udcp.loads(GROUPS), solver="HiGHS")
+    oracle = Ilp(TWELVE, solver="HiGHS")
     with pytest.warns(UserWarning, match="1 are doubtful"):
         oracle.scores(np.full((1, 12), 1 / 12))
     assert oracle.report.doubtful == 1
@@ -183,11 +167,11 @@ def test_an_answer_that_the_loss_contradicts_is_not_believed(monkeypatch: pytest
 )
 def test_wrong_options(options: dict[str, Any], message: str) -> None:
     with pytest.raises(OracleError, match=message):
-        udcp.make_oracle("ilp", udcp.loads("labels 0..3 loss l = size"), **options)
+        udcp.make_oracle("ilp", size_of("0..3"), **options)
 
 
 def test_a_solver_of_pulp_may_be_given_as_it_is() -> None:
-    loss = udcp.loads(GROUPS)
+    loss = TWELVE
     P = np.random.default_rng(1).dirichlet(np.full(12, 0.3), size=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -198,7 +182,7 @@ def test_a_solver_of_pulp_may_be_given_as_it_is() -> None:
 
 
 def test_the_model_can_be_written(tmp_path: Any) -> None:
-    model = Ilp(udcp.loads(GROUPS)).model
+    model = Ilp(TWELVE).model
     for name in ("model.lp", "model.mps"):
         export(model, str(tmp_path / name))
         assert "x00" in (tmp_path / name).read_text()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import io
 import math
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-import udcp_dsl as udcp
+from tests.udcp_solvers.greedy_orders.exact_losses import EXACT, exact_loss
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.loss import Loss
 from udcp_dsl.testing import assert_faces, losses, probabilities
@@ -27,36 +25,9 @@ from udcp_solvers.penalized import Penalized, paths
 Array = NDArray[Any]
 MASSES = ("before", "through", "random")
 
-DECLARED = """
-labels { a, b, c, d, e, f }
-hierarchy h { x { u { a, b }, v { c } }, y { d, w { e, f } } }
-categories F { p: { a, c }, q: { b, d }, r: { e, f } }
-category C { a, d, f }
-costs k { a: 1, b: 0.5, c: 1, d: 2.25, e: 0, f: 0.5 }
-costs s { a: 1, b: -0.5, c: -1, d: 2.25, e: 0, f: -4 }
-distance d from "d.npy"
-categories O { p: { a, b, c }, q: { c, d }, r: { a, f } }
-distance g of O from "g.csv"
-"""
-# Binary fractions: every sum is exact, whatever its order.
-EXACT = [
-    "size", "sum(k)", "sum(s)", "max(s)", "min(s)", "diameter(h)", "diameter(d)", "radius(h)", "spread(d)", "count(F)",
-    "any(C)", "within(C)", "4 * empty", "all(C)", "size ^ 2 - 6 * size", "diameter(h) + diameter(d) + sum(s)",
-    "diameter(g)", "diameter(g) + diameter(d) + 0.5 * size",
-]  # fmt: skip
-
-
-@cache
-def exact_loss(body: str) -> Loss:
-    distance = np.triu(np.random.default_rng(7).integers(1, 9, size=(6, 6)) / 2, 1)
-    matrix = io.BytesIO()
-    np.save(matrix, distance + distance.T)
-    files = {"d.npy": matrix.getvalue(), "g.csv": b"team,r,p,q\nq,2.5,1,0\np,3,0,1\nr,0,3,2.5\n"}
-    return udcp.loads(f"{DECLARED} loss l = {body}", files=files)
-
 
 @pytest.mark.parametrize("body", EXACT)
-@given(P=probabilities(6), lam=st.sampled_from([0.0, 0.001, 0.1, 10.0]), mass=st.sampled_from(MASSES))
+@given(P=probabilities(7), lam=st.sampled_from([0.0, 0.001, 0.1, 10.0]), mass=st.sampled_from(MASSES))
 def test_the_score_is_that_of_base_and_lam_times_the_cost(body: str, P: Array, lam: float, mass: str) -> None:
     oracle = Penalized(exact_loss(body), lam=lam, mass=mass)
     assert oracle.scores(P).tolist() == [penalized(oracle.loss, row, oracle.options) for row in P]
@@ -112,12 +83,12 @@ def test_without_lam_it_says_who_tunes_it() -> None:
     loss = exact_loss("size")
     oracle = Penalized(loss)
     assert oracle.options == {"lam": None, "mass": "before"}
-    P = np.full((2, 6), 1 / 6)
+    P = np.full((2, 7), 1 / 7)
     for use in (
         lambda: oracle.scores(P),
         lambda: oracle.score_of(P, [0, 1]),
         lambda: oracle.sets(P, 0.0),
-        lambda: oracle.sets(P, np.zeros((1, 6))),
+        lambda: oracle.sets(P, np.zeros((1, 7))),
     ):
         with pytest.raises(OracleError, match="SetPredictor tunes it"):
             use()

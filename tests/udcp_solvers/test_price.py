@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
+from tests.specs import of_seven
 from tests.udcp_solvers.brute_force import hull, price_scores
-from tests.udcp_solvers.prices.price_losses import CUTS, LAMINAR, SEPARABLE, Remembered, assert_prices, loss_of, rows
+from tests.udcp_solvers.prices.price_losses import CUTS, LAMINAR, SEPARABLE, Remembered, assert_prices, rows
 from udcp_dsl.testing import losses, probabilities
 from udcp_solvers.price import Price
 from udcp_solvers.search.prices import SearchPrices
@@ -27,7 +28,7 @@ def test_generated_losses(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("text", [*SEPARABLE, *LAMINAR, *CUTS, "sqrt(size) + sum(s)"])
 def test_minimisers_of_submodular_losses_are_nested(text: str) -> None:
-    loss = loss_of(text)
+    loss = of_seven(text)
     assert loss.facts.submodular
     remembered: Any = Remembered(loss)
     oracle = Price(loss)
@@ -42,7 +43,7 @@ def test_minimisers_of_submodular_losses_are_nested(text: str) -> None:
 
 
 def test_thresholds_by_class() -> None:
-    loss = loss_of("count(over) + 0.5 * size")
+    loss = of_seven("count(over) + 0.5 * size")
     P = rows(loss.K, 4, 30)
     oracle = udcp.make_oracle("price", loss)
     tau = np.linspace(0.5, 20, loss.K)[None, :]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from click.testing import Result
 
+from tests.specs import hard_to_solve
 from udcp_dsl.cli.gap import prefixes
 from udcp_dsl.loss import load, loads
 from udcp_dsl.prediction.oracle import make_oracle
@@ -103,10 +104,7 @@ def test_resume_takes_up_finished_rows(udcp: Udcp, probs: str, folder: Path) -> 
 
 
 def test_what_is_not_proved_is_counted_and_left_out(udcp: Udcp, folder: Path) -> None:
-    rng = np.random.default_rng(3)
-    members = [", ".join(map(str, sorted(rng.choice(60, 9, replace=False)))) for _ in range(40)]
-    groups = ", ".join(f"g{i}: {{ {some} }}" for i, some in enumerate(members))
-    (folder / "hard.loss").write_text(f"labels 0..59  categories F {{ {groups} }}  loss l = count(F)")
+    (folder / "hard.loss").write_text(hard_to_solve().source.text)
     np.save(folder / "q.npy", np.full((2, 60), 1 / 60))
     arguments = ["gap", "hard.loss", "--probs", "q.npy", "--oracle", "base", "--time-limit", "0.001", "--alpha", "0.5"]
     result = udcp(*arguments)

@@ -59,8 +59,7 @@ def pets(folder: Path) -> Path:
     (folder / "wrong.loss").write_text(good.replace("any(wild)", "any(wlid)").replace("+ 0.01 * size", "+ sizee"))
     (folder / "empty.loss").write_text("")
     rows = ["cat,dog,wolf,lynx,y"]
-    for i in range(120):
-        truth = ("cat", "dog", "wolf", "lynx")[i * 7 % 4]
+    for truth in ("cat", "lynx", "wolf", "dog") * 30:
         p = [0.1 + 0.6 * (name == truth) for name in ("cat", "dog", "wolf", "lynx")]
         rows.append(",".join(map(str, p)) + f",{truth}")
     (folder / "rows.csv").write_text("\n".join(rows) + "\n")

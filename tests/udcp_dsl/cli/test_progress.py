@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
+from tests.specs import size_of
 from udcp_dsl.cli import progress
 from udcp_dsl.prediction.oracle import Oracle
 
@@ -158,9 +159,8 @@ class Slow(Oracle):
 
 @pytest.mark.parametrize("n", [1, 2, 65, 66, 500])
 def test_an_oracle_tells_rows_and_answers_the_same(n: int) -> None:
-    loss = udcp.loads("labels {a, b, c}  loss l = size")
     P = np.random.default_rng(0).dirichlet([1, 1, 1], n)
-    y, oracle, told = np.zeros(n, dtype=np.int64), Slow(loss), list[tuple[int, int]]()
+    y, oracle, told = np.zeros(n, dtype=np.int64), Slow(size_of("a b c")), list[tuple[int, int]]()
     calls = {
         "scores": lambda: oracle.scores(P),
         "score_of": lambda: oracle.score_of(P, y),

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import InputError
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 TEXT = """labels { a, b, c, d }
 costs harm per row in [0, 8]
@@ -62,17 +65,17 @@ def test_the_threshold_is_the_least_that_the_upper_end_allows() -> None:
     assert missed(below) + 8 > alpha * 61
 
 
-def test_the_mean_harm_of_new_rows_stays_below_alpha() -> None:
+def test_the_mean_harm_of_new_rows_stays_below_alpha(sizes: Sizes) -> None:
     """One new row per calibration: harms lie in [0, 8], so that Hoeffding's bound holds their mean to alpha."""
     loss, alpha, suffered = udcp.loads(TEXT, loss="plain"), 1.0, []
-    for seed in range(300):
+    for seed in range(sizes.draws):
         P, y, inputs = rows(41, seed)
         own, new = ({k: x[part] for k, x in inputs.items()} for part in (slice(40), slice(40, None)))
         predictor = udcp.SetPredictor(loss, "lac", alpha=alpha, risk="harm", repair=None)
         sets = predictor.calibrate(P[:40], y[:40], inputs=own).predict_set(P[40:], inputs=new)
         suffered.append(0.0 if sets.mask[0, y[40]] else inputs["harm"][40, y[40]])
     chance_of_false_alarm = 1e-6
-    assert np.mean(suffered) <= alpha + 8 * np.sqrt(np.log(1 / chance_of_false_alarm) / (2 * 300))
+    assert np.mean(suffered) <= alpha + 8 * np.sqrt(np.log(1 / chance_of_false_alarm) / (2 * sizes.draws))
     assert np.mean(suffered) > 0.3 * alpha  # it is not that nothing is ever missed
 
 

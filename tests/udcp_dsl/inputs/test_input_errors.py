@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import udcp_dsl as udcp
+from tests.specs import size_of
 from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import InputError
 
@@ -126,7 +127,7 @@ def test_python(what: str, predictor: udcp.SetPredictor) -> None:
 
 
 def test_inputs_where_none_are_declared_are_refused_everywhere() -> None:
-    loss = udcp.loads("labels { a, b, c }  loss l = size")
+    loss = size_of("a b c")
     predictor = udcp.SetPredictor(loss, "lac", alpha=0.4).calibrate(P, Y)
     given = {"km": np.zeros(N)}
     for door in (

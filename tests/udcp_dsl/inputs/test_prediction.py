@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
+from tests.specs import size_of
 from tests.udcp_dsl.inputs.test_language import DECLARED, draw, loss_of, row_of
 from tests.udcp_solvers.brute_force import price_scores
 from udcp_dsl.diagnostics import InputError, OracleError
@@ -207,7 +208,7 @@ def test_wrong_inputs_are_refused_by_predictors(given: Any, says: str) -> None:
 
 
 def test_inputs_are_refused_where_the_loss_has_none() -> None:
-    loss, (P, y) = udcp.loads("labels { a, b, c, d, e }  loss l = size"), rows(40)
+    loss, (P, y) = size_of("a b c d e"), rows(40)
     predictor = udcp.SetPredictor(loss, "lac", alpha=0.2)
     with pytest.raises(InputError, match="declares none"):
         predictor.calibrate(P, y, inputs={"km": np.zeros(40)})

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
+from tests.specs import size_of
 from udcp_dsl.cli.timing import seconds_per_row
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Time, Way
 from udcp_dsl.prediction.oracle import (
@@ -103,7 +104,7 @@ def test_the_way_is_the_one_that_is_taken(body: str, price: str, greedy: str) ->
 
 
 def test_what_solves_and_what_is_tuned_is_so_by_its_class() -> None:
-    loss = udcp.loads("labels {a, b, c}  loss l = size")
+    loss = size_of("a b c")
     for name in OURS:
         oracle = make_oracle(name, loss)
         assert isinstance(oracle, SolvingOracle) == declared(name).solves

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 import udcp_dsl as udcp
 from udcp_dsl import SetPredictor
@@ -152,14 +154,17 @@ def test_few_rows_of_two_labels_are_bad_luck() -> None:
 
 
 def test_exchanges_by_chance_are_rarer_than_1_in_10_000() -> None:
-    """At the border: rows of two labels are called one or the other by a fair coin, in 20,000 sets of rows."""
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], [30, 30, 60])
-    found = 0
-    for _ in range(20_000):
-        called = np.where(y == 2, 2, rng.integers(2, size=len(y)))
-        found += _exchanged_columns(Rows(tuple(names(3)), np.eye(3)[called], y)) is not None
-    assert found <= 2
+    """At the border: rows of two labels are called one or the other by a fair coin. The chance itself, as a sum over
+    how many rows of each are called the other; which ones does not matter."""
+    n = 30
+    y = np.repeat([0, 1, 2], [n, n, 2 * n])
+    found = 0.0
+    for one, other in itertools.product(range(n + 1), repeat=2):
+        called = y.copy()
+        called[:one], called[n : n + other] = 1, 0
+        if _exchanged_columns(Rows(tuple(names(3)), np.eye(3)[called], y)) is not None:
+            found += binom.pmf(one, n, 0.5) * binom.pmf(other, n, 0.5)
+    assert 0 < found < 1e-4
 
 
 # --- an alpha that may be meant as the coverage ---

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -10,6 +11,9 @@ from scipy.stats import binom
 
 import udcp_dsl as udcp
 from udcp_dsl.prediction.least_covered import LeastCovered, Part, hardest_quarter
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 TENTH = Fraction(1, 10)
 
@@ -66,17 +70,17 @@ def test_the_hardest_quarter_keeps_equal_values_together() -> None:
     assert hardest_quarter(np.array([0.1, 0.1, 0.3, 0.2])).tolist() == [True, True, False, False]
 
 
-def test_chance_is_seldom_named() -> None:
-    """Each row is covered with probability 0.9, whatever its class and its difficulty: of 200 draws at most 5 percent
-    name somebody, up to three standard errors."""
+def test_chance_is_seldom_named(sizes: Sizes) -> None:
+    """Each row is covered with probability 0.9, whatever its class and its difficulty: at most 5 percent of
+    draws name somebody. The test fails with a chance of 1e-5 at most."""
     named = 0
-    for seed in range(200):
+    for seed in range(sizes.draws):
         rng = np.random.default_rng(seed)
         covered, y, highest = rng.random(1000) < 0.9, rng.integers(10, size=1000), rng.random(1000)
         classes = [Part.of("class", str(k), covered[y == k]) for k in range(10)]
         quarter = Part.of("quarter", "hardest quarter", covered[hardest_quarter(highest)])
         named += bool(LeastCovered.of(TENTH, Part.of("all", "", covered), classes, quarter).short)
-    assert named <= 200 * 0.05 + 3 * (200 * 0.05 * 0.95) ** 0.5
+    assert named <= binom(sizes.draws, 0.05).isf(1e-5)
 
 
 def drawn(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

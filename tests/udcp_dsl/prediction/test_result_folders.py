@@ -8,7 +8,7 @@ import shutil
 import threading
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -21,12 +21,16 @@ import pyarrow.parquet as pq
 from click.testing import CliRunner
 
 import udcp_dsl as udcp
+from tests.specs import size_of
 from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.rows.source import Source, open_rows
 from udcp_dsl.prediction.streams import predicting
 from udcp_dsl.prediction.streams.manifest import ResultFolder, locked, open_folder
 from udcp_dsl.prediction.streams.predicting import predict_parts
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 LABELS = ["cat", "dog", "wolf"]
 LEVEL = Fraction(3, 10)
@@ -36,8 +40,7 @@ Y = np.argmax(np.log(P) + rng.gumbel(size=P.shape), axis=1)
 
 
 def made(seed: int = 0) -> udcp.SetPredictor:
-    loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
-    return udcp.SetPredictor(loss, "lac", alpha=0.3, seed=seed, randomize=seed > 0).calibrate(P, Y)
+    return udcp.SetPredictor(size_of("cat dog wolf"), "lac", alpha=0.3, seed=seed, randomize=seed > 0).calibrate(P, Y)
 
 
 def write(folder: Path, number: int, values: np.ndarray) -> None:
@@ -142,7 +145,9 @@ def test_a_folder_is_written_by_one_process_at_a_time(tmp_path: Path, source: So
     assert predict_parts(made(seed=1), other, LEVEL).n == 40
 
 
-def test_of_several_that_start_at_once_each_goes_on_or_is_told_why(tmp_path: Path, source: Source) -> None:
+def test_of_several_that_start_at_once_each_goes_on_or_is_told_why(
+    tmp_path: Path, source: Source, sizes: Sizes
+) -> None:
     pytest.importorskip("fcntl")
     predictor, told = made(), list[str]()
 
@@ -153,7 +158,7 @@ def test_of_several_that_start_at_once_each_goes_on_or_is_told_why(tmp_path: Pat
         except InputError as error:
             told.append(str(error))
 
-    for number in range(30):
+    for number in range(sizes.examples):
         barrier = threading.Barrier(3)
         threads = [threading.Thread(target=start, args=(tmp_path / f"out{number}", barrier)) for _ in range(3)]
         for thread in threads:

@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 from click.testing import CliRunner
 
 import udcp_dsl as udcp
+from tests.specs import size_of
 from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.rows.file_parts import stream_part
@@ -42,9 +43,8 @@ SITES = np.array(["north", "south"])[np.arange(60) % 2]
 
 
 def made(**options: Any) -> udcp.SetPredictor:
-    loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
     groups = SITES if options.get("conditional") == "group" else None
-    return udcp.SetPredictor(loss, "lac", alpha=0.3, **options).calibrate(P, Y, groups=groups)
+    return udcp.SetPredictor(size_of("cat dog wolf"), "lac", alpha=0.3, **options).calibrate(P, Y, groups=groups)
 
 
 def batch(rows: slice = slice(None), **more: Any) -> pa.RecordBatch:
@@ -352,11 +352,10 @@ def test_killed_at_any_moment_and_run_again_the_bytes_are_the_same(
 def test_thresholds_from_40_parts_are_those_of_one_array(tmp_path: Path, options: dict[str, Any]) -> None:
     in_parts(tmp_path / "in", 40)
     rows = open_rows(tmp_path / "in", LABELS, id_column="photo", group_column="site", beside={"true labels": Y}).whole()
-    loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
     groups = SITES if options.get("conditional") == "group" else None
     ids = batch()["photo"].to_pylist()
     for oracle in ("lac", "penalized"):
-        one, parts = (udcp.SetPredictor(loss, oracle, alpha=0.3, **options) for _ in range(2))
+        one, parts = (udcp.SetPredictor(size_of("cat dog wolf"), oracle, alpha=0.3, **options) for _ in range(2))
         one.calibrate(P, Y, groups=groups, ids=ids)
         parts.calibrate(rows)
         assert parts.calibrated.as_dict() == one.calibrated.as_dict()

@@ -17,6 +17,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 
 import udcp_dsl as udcp
+from tests.specs import size_of
 from udcp_dsl.prediction.rows.source import open_rows
 from udcp_dsl.prediction.streams.predicting import predict_file, write_p_values
 
@@ -26,8 +27,7 @@ P = np.random.default_rng(0).dirichlet(np.ones(3), 6)
 
 @pytest.fixture(scope="module")
 def predictor() -> udcp.SetPredictor:
-    loss = udcp.loads("labels {cat, dog, wolf}  loss l = size")
-    return udcp.SetPredictor(loss, "lac", alpha=0.5).calibrate(np.eye(3), LABELS)
+    return udcp.SetPredictor(size_of("cat dog wolf"), "lac", alpha=0.5).calibrate(np.eye(3), LABELS)
 
 
 def table(ids: Any, name: str = "photo") -> pa.Table:

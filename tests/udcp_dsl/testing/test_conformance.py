@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-import udcp_dsl as udcp
+from tests.specs import size_of
 from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.prediction.oracle import GROUP, Oracle
 from udcp_dsl.testing import assert_faces, assert_valid_oracle
@@ -219,7 +219,7 @@ def test_an_oracle_that_takes_no_loss_is_refused() -> None:
 
 
 def test_faces_of_one_oracle_on_given_rows() -> None:
-    loss = udcp.loads("labels 0..2  loss l = size")
+    loss = size_of("0..2")
     P = np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0]])
     assert_faces(Good(loss), P)
     with pytest.raises(AssertionError, match=r"oracle 'good': sets: .*, for float64 p = \[.*\]$"):

@@ -27,7 +27,7 @@ from udcp_dsl.testing.shrinking import fewest
 from udcp_dsl.testing.subset_lattices import varied_sets
 
 if TYPE_CHECKING:
-    from tests.conftest import SeenAmong
+    from tests.conftest import SeenAmong, Sizes
 
 PETS = udcp.loads("labels {cat, dog, wolf, lynx}  category wild {wolf, lynx}  loss l = size + 5 * any(wild)")
 
@@ -38,8 +38,8 @@ def test_every_public_name_is_there() -> None:
 
 
 @given(classification_problems(PETS))
-def test_coverage_holds_on_generated_problems(problem: Problem) -> None:
-    assert_coverage(udcp.SetPredictor(PETS, "price", alpha=0.2), problem, repeats=30)
+def test_coverage_holds_on_generated_problems(sizes: Sizes, problem: Problem) -> None:
+    assert_coverage(udcp.SetPredictor(PETS, "price", alpha=0.2), problem, repeats=sizes.seeds)
 
 
 def test_problems_of_every_kind_are_drawn(seen_among: SeenAmong) -> None:

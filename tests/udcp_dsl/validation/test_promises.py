@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -18,6 +19,9 @@ from udcp_dsl.validation import promises as stage
 from udcp_dsl.validation.oracles import chosen_oracles
 from udcp_dsl.validation.plan import Plan
 from udcp_dsl.validation.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 LOSS = udcp.loads("labels { a, b, c, d }  loss l = size + any({ a, b })")
 CROSS = "cross-conformal: coverage is as guaranteed"
@@ -68,17 +72,19 @@ def test_correct_ones_hold_for_every_seed(seed: int) -> None:
     assert all(verdict.holds is not False for verdict in verdicts(seed=seed).values())
 
 
-def test_what_is_tried_has_the_law_that_it_is_held_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_tried_has_the_law_that_it_is_held_to(sizes: Sizes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of trials whose chance is known the mean is within 4.5 standard errors of theirs."""
     monkeypatch.setattr(stage._PromiseTrials, "_cross_learnt", lambda self, rng, m: 1.0)  # of no known chance, and slow
     tried = stage._PromiseTrials(LOSS, udcp.make_oracle("lac", LOSS), Fraction(3, 10))
     rng = np.random.default_rng(1)
     bound = float(1 - 2 * Fraction(3, 10))
-    known = np.array([trial for trial in (tried.cross(rng) for _ in range(800)) if abs(trial[1] - bound) > 1e-9])
+    known = np.array(
+        [trial for trial in (tried.cross(rng) for _ in range(sizes.draws)) if abs(trial[1] - bound) > 1e-9]
+    )
     error = np.sqrt((known[:, 1] * (1 - known[:, 1])).sum()) / len(known)
-    assert len(known) > 500
+    assert len(known) > sizes.draws / 2
     assert abs(known[:, 0].mean() - known[:, 1].mean()) < 4.5 * error
-    uniform = [tried.ranks(rng) for _ in range(300)]
+    uniform = [tried.ranks(rng) for _ in range(sizes.draws)]
     assert stage._uniform_chance(uniform) > 1e-5
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -26,6 +26,9 @@ from udcp_dsl.prediction.declaration import Declaration, Way
 from udcp_dsl.prediction.oracle import Oracle, make_oracle
 from udcp_dsl.testing import Problem
 from udcp_dsl.validation import CounterExample, Validation, own_rows, plan, validate
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 QUICK = ["base", "lac", "price"]
 SMALL = """
@@ -111,10 +114,10 @@ def test_every_example_spec_holds_within_the_default_budget(file: str, name: str
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("every_classifier")
-def test_no_false_alarm_in_300_validations() -> None:
-    """The family-wise error of all together is 3e-4."""
+def test_no_false_alarm_in_hundreds_of_validations(sizes: Sizes) -> None:
+    """The family-wise error of each is 1e-6."""
     bodies = ["sum(k) + size", "count(h.level(1)) + 0.3 * size", "diameter(h) + max(k)", "2 * all({a, b}) + 0.1 * size"]
-    for seed in range(300):
+    for seed in range(sizes.problems):
         oracles = None if seed % 10 == 0 else ["base", "greedy", "lac", "price", "raps"]
         validation = validate(small(bodies[seed % 4]), cases=1, seed=seed, oracles=oracles)
         assert validation.ok, (seed, validation.failures)
@@ -438,8 +441,8 @@ def test_drift_along_the_file_is_caught(change: str, monkeypatch: pytest.MonkeyP
     assert "later rows will not be covered" in next(iter(found.values())).text
 
 
-def test_the_test_for_drift_holds_its_error() -> None:
-    """P-values of files without drift are not smaller than uniform ones; 25 of them, by the binomial law."""
+def test_the_test_for_drift_holds_its_error(sizes: Sizes) -> None:
+    """P-values of files without drift are not smaller than uniform ones, by the binomial law."""
     from scipy.stats import binom
 
     from udcp_dsl.prediction.rows import Rows
@@ -449,11 +452,11 @@ def test_the_test_for_drift_holds_its_error() -> None:
     loss = small("size")
     chosen, _ = chosen_oracles(loss, ["lac"])
     small_p = 0
-    for seed in range(25):
+    for seed in range(sizes.repeats):
         P, y = drawn(4, 20, seed)
         note = drift(loss, chosen, OwnRows(Rows(loss.labels, P, y)), seed).note
         small_p += float(note.split("p = ")[1].split(",")[0]) <= 0.1
-    assert binom(25, 0.1).sf(small_p - 1) > 1e-4
+    assert binom(sizes.repeats, 0.1).sf(small_p - 1) > 1e-4
 
 
 # Wrong input

@@ -9,21 +9,10 @@ from typing import Any
 import numpy as np
 
 import udcp_dsl as udcp
+from tests.specs import of_seven
 from tests.udcp_solvers.brute_force import price_scores
 from udcp_dsl.testing import assert_faces
 from udcp_solvers.price import Price
-
-DECLARED = """
-labels { a, b, c, d, e, f, g }
-hierarchy h { x { a, b, q { c, d } }, y { e, f }, g }
-hierarchy u { x { p1 { a, b }, p2 { c, d } }, y { p3 { e, f }, p4 { g } } }
-hierarchy deep { a, x { b, y { c, z { d, w { e, f, v { g } } } } } }
-costs k { a: 1, b: 0.5, c: 0.25, d: 0, e: 2, f: 0.5, g: 0.75 }
-costs s { a: 1, b: 0.5, c: -0.25, d: 0, e: 2, f: -0.5, g: 0.75 }
-categories over { m: { a, b, c }, n: { c, d, e }, o: { e, f, a }, r: { g, d } }
-costs w of over { m: 1, n: 0.5, o: 0.25, r: 2 }
-distance dense = path(h, edge: 1.5)
-"""
 
 SEPARABLE = ["size", "sum(k)", "sum(s)", "sum(k) + 0.25 * size(h.node(x)) - 2", "- size", "0"]
 LAMINAR = [
@@ -82,10 +71,6 @@ OTHER = [
     "max(size - 3, 0) ^ 2 - count(over)",
     "if any({ a, b }) and any({ e }) then 3 else size",
 ]
-
-
-def loss_of(text: str) -> udcp.Loss:
-    return udcp.loads(f"{DECLARED} loss l = {text}")
 
 
 class Remembered:
@@ -147,7 +132,7 @@ def assert_prices(oracle: udcp.Oracle, *batches: np.ndarray, seeds: int = 1) -> 
 
 def assert_priced_by(prices: type, text: str, cases: int) -> None:
     """On so many rows of each kind in double precision, and half as many in single; by the class that is to answer."""
-    oracle = Price(loss_of(text))
+    oracle = Price(of_seven(text))
     assert isinstance(oracle._prices, prices)
     K, single = oracle.loss.K, rows(oracle.loss.K, 1, 3 * cases)
     assert_prices(oracle, rows(K, 0, 6 * cases), single.astype(np.float32))

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
+from tests.specs import of_seven
 from tests.udcp_solvers.brute_force import anchored_scores, price_scores
 from tests.udcp_solvers.prices.price_losses import (
     CUTS,
@@ -22,7 +23,6 @@ from tests.udcp_solvers.prices.price_losses import (
     TREE,
     Remembered,
     assert_priced_by,
-    loss_of,
 )
 from tests.udcp_solvers.prices.price_losses import rows as hard_rows
 from udcp_dsl.testing import losses
@@ -32,15 +32,6 @@ from udcp_solvers.prices.enumeration import MOST, Enumeration
 if TYPE_CHECKING:
     from tests.conftest import Sizes
 
-DECLARED = """
-labels { a, b, c, d, e, f }
-hierarchy h { x { a, b, q { c, d } }, y { e, f } }
-costs k { a: 1, b: 0.5, c: 0.25, d: 0, e: 2, f: 0.5 }
-costs s { a: 1, b: 0.5, c: -0.25, d: 0, e: 2, f: -0.5 }
-categories over { m: { a, b, c }, n: { c, d, e }, o: { e, f, a } }
-category A { a, b }
-category B { c, e, f }
-"""
 LOSSES = [
     "sum(k) + 8 * (any(A) and any(B))",
     "3 * diameter(h) + sum(k)",
@@ -74,7 +65,7 @@ def judge(loss: udcp.Loss, P: np.ndarray, mu: np.ndarray, *, rtol: float) -> Non
 
 @pytest.mark.parametrize("text", LOSSES)
 def test_to_the_last_bit(text: str) -> None:
-    loss = udcp.loads(f"{DECLARED} loss l = {text}")
+    loss = of_seven(text)
     rng = np.random.default_rng(len(text))
     P = rows(loss.K, rng, 6)
     scale = 1e12 if "1e12" in text else 1.0
@@ -84,13 +75,13 @@ def test_to_the_last_bit(text: str) -> None:
 @pytest.mark.parametrize("text", ["min(s) + max(k)", "min(s) + 0.5 * any(A)", "min(s)", "min(s) + 0.1 * size"])
 def test_a_label_of_tiny_mass_that_costs_nothing_is_bought(text: str) -> None:
     """Beside a large mass its own is below 106 bits: it is free all the same, so that its price is that of the set."""
-    loss = udcp.loads(f"{DECLARED} loss l = {text}")
+    loss = of_seven(text)
     rng = np.random.default_rng(5)
-    P = rng.dirichlet(np.ones(6), 20)
+    P = rng.dirichlet(np.ones(7), 20)
     for p in P:
-        p[rng.choice(6, rng.integers(1, 4), replace=False)] = 10.0 ** rng.uniform(-280, -20, 1)
+        p[rng.choice(7, rng.integers(1, 4), replace=False)] = 10.0 ** rng.uniform(-260, -20, 1)
         p /= p.sum()
-    P[:4, 3] = 1e-120 * P[:4, 5]  # beside another tiny one, too
+    P[:4, 3] = 1e-40 * P[:4, 5]  # beside another tiny one, too
     judge(loss, P, np.full(len(P), 0.3), rtol=1e-9)
     judge(loss, P, np.zeros(len(P)), rtol=1e-9)
 
@@ -122,8 +113,8 @@ def test_blocks_and_threads_do_not_change_a_bit() -> None:
 
 
 def test_single_precision_is_taken_as_it_is() -> None:
-    few = Enumeration(udcp.loads(f"{DECLARED} loss l = {LOSSES[0]}"))
-    P = np.random.default_rng(0).dirichlet(np.ones(6), 20).astype(np.float32)
+    few = Enumeration(of_seven(LOSSES[0]))
+    P = np.random.default_rng(0).dirichlet(np.ones(7), 20).astype(np.float32)
     assert np.array_equal(few.scores(P), few.scores(P.astype(np.float64)))
 
 
@@ -152,8 +143,8 @@ assert predictor.anchors is not None and "numba" not in sys.modules, sorted(x fo
 @pytest.mark.filterwarnings("error")
 def test_probabilities_near_the_smallest_number(least: float) -> None:
     """Prices near the largest number, or beyond it: labels of such a p come last, and every row has its sets."""
-    loss = udcp.loads(f"{DECLARED} loss l = {LOSSES[0]}")
-    P = np.full((4, 6), least)
+    loss = of_seven(LOSSES[0])
+    P = np.full((4, 7), least)
     P[np.arange(4), [0, 2, 3, 5]] = 1.0
     few = Enumeration(loss)
     scores = few.scores(P)
@@ -173,6 +164,6 @@ def test_losses_of_no_other_kind_are_those_of_brute_force(text: str, sizes: Size
 @pytest.mark.parametrize("text", [TREE[0], TREE[3], LAMINAR[2], OF_SIZE[5], CUTS[5]])
 def test_enumeration_agrees(text: str) -> None:
     """The way for any loss of few labels, where a quicker one answers."""
-    loss = loss_of(text)
+    loss = of_seven(text)
     P = hard_rows(loss.K, 7, 60)
     np.testing.assert_allclose(Enumeration(loss).scores(P), Price(loss).scores(P), rtol=1e-12, atol=0)

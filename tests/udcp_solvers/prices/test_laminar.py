@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
-from tests.udcp_solvers.prices.price_losses import LAMINAR, SEPARABLE, assert_priced_by, loss_of, rows
+from tests.specs import of_seven
+from tests.udcp_solvers.prices.price_losses import LAMINAR, SEPARABLE, assert_priced_by, rows
 from udcp_solvers.prices.laminar import LaminarPrices
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def test_scores_are_those_of_brute_force(text: str, sizes: Sizes) -> None:
 
 
 def test_separable_prices_are_ratios_to_the_last_bit() -> None:
-    loss = loss_of("sum(k) + 0.1 * size")
+    loss = of_seven("sum(k) + 0.1 * size")
     P = rows(loss.K, 3, 60)
     price, ratio = (udcp.make_oracle(name, loss) for name in ("price", "ratio"))
     np.testing.assert_array_equal(price.scores(P), ratio.scores(P))

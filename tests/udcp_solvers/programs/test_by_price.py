@@ -8,17 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
+from tests.specs import TWELVE
 from tests.udcp_solvers.brute_force import price_scores as brute_price_scores
 from udcp_dsl.testing import GeneratedSpec, specs
 from udcp_solvers.ilp import Ilp
-
-GROUPS = """
-labels 0..11
-categories F { a: { 0..4 }, b: { 3..8 }, c: { 8..11, 0 } }
-costs c { 0: 1.5, 3: 0.25, 7: 3, default: 1 }
-hierarchy h { x { 0..4 }, y { yy { 5..7 }, 8 }, 9..11 }
-loss l = 2 * count(F) + sum(c) + 0.5 * diameter(h)
-"""
 
 
 @given(specs(max_labels=6), st.integers(0, 10**6), st.booleans())
@@ -33,7 +26,7 @@ def test_prices_are_those_of_the_hull(spec: GeneratedSpec, seed: int, ties: bool
 
 @pytest.mark.slow
 def test_prices_with_cbc() -> None:
-    loss = udcp.loads(GROUPS)
+    loss = TWELVE
     p = np.random.default_rng(2).dirichlet(np.full(12, 0.4))
     scores = Ilp(loss, program="price", solver="CBC").scores(p[None])[0]
     np.testing.assert_allclose(scores, brute_price_scores(loss, p.tolist()), rtol=1e-9)

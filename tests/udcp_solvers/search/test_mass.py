@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
+from tests.specs import of_seven
 from udcp_dsl.testing import all_masks, losses
 from udcp_solvers.search.prices import MassSearch, SearchPrices
 
@@ -64,10 +65,7 @@ def test_no_set_that_has_the_mass_is_cheaper(
 
 @pytest.mark.parametrize("scale", [1e9, 1e-8])
 def test_costs_may_be_large_or_small(scale: float) -> None:
-    loss = udcp.loads(f"""
-        labels {{ a, b, c, d, e, f, g }}  category A {{ a, b }}  category B {{ c, e, f }}
-        costs k {{ a: 1, b: 0.5, c: 0.25, d: 0, e: 2, f: 0.5, g: 0.75 }}
-        loss l = {scale!r} * (sum(k) + 8 * (any(A) and any(B)))""")
+    loss = of_seven(f"{scale!r} * (sum(k) + 8 * (any(A) and any(B)))")
     masks = all_masks(loss.K)
     costs = loss.batch(masks)
     search = MassSearch(loss, SearchPrices(loss))

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
+from tests.specs import of_seven
 from tests.udcp_solvers.brute_force import anchored_scores, price_scores
 from tests.udcp_solvers.prices.price_losses import Remembered, Rounded
 from udcp_dsl.testing import all_masks, losses
@@ -21,17 +22,6 @@ from udcp_solvers.search.prices import SearchPrices
 if TYPE_CHECKING:
     from tests.conftest import Sizes
 
-DECLARED = """
-labels { a, b, c, d, e, f, g }
-hierarchy h { x { a, b, q { c, d } }, y { e, f }, g }
-hierarchy u { x { p1 { a, b }, p2 { c, d } }, y { p3 { e, f }, p4 { g } } }
-costs k { a: 1, b: 0.5, c: 0.25, d: 0, e: 2, f: 0.5, g: 0.75 }
-costs s { a: 1, b: 0.5, c: -0.25, d: 0, e: 2, f: -0.5, g: 0.75 }
-categories over { m: { a, b, c }, n: { c, d, e }, o: { e, f, a }, r: { g, d } }
-costs w of over { m: 1, n: 0.5, o: 0.25, r: 2 }
-category A { a, b }
-category B { c, e, f }
-"""
 LOSSES = [
     "sum(k) + 8 * (any(A) and any(B))",
     "8 * (size >= 2) + sum(k)",
@@ -69,8 +59,7 @@ def row(K: int, rng: np.random.Generator, exact: bool) -> np.ndarray:
 
 @cache
 def prices_of(text: str) -> tuple[udcp.Loss, SearchPrices]:
-    loss = udcp.loads(f"{DECLARED} loss l = {text}")
-    return loss, SearchPrices(loss)
+    return of_seven(text), SearchPrices(of_seven(text))
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -11,6 +12,9 @@ from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate.cross import CrossCalibration, equal_folds
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 SCORES = st.lists(st.integers(0, 5).map(float), min_size=1, max_size=6)
 
@@ -44,11 +48,11 @@ def test_one_row_a_fold_with_scores_that_go_together() -> None:
     assert cross.p_values(high)[0, 0] == 0.5  # the usual: 1 / (k + 1)
 
 
-def test_their_law_where_folds_are_independent() -> None:
+def test_their_law_where_folds_are_independent(sizes: Sizes) -> None:
     """Scores drawn anew for each fold: counts are independent and uniform on 0 .. m, so the law is a convolution. Each
-    of 3 shares of 5,000 is off by 4.5 standard errors with a chance of 1e-5."""
+    of 3 shares is off by 4.5 standard errors with a chance of 1e-5."""
     rng = np.random.default_rng(0)
-    k, m, runs = 3, 4, 5_000
+    k, m, runs = 3, 4, sizes.draws
     law = np.ones(1)
     for _ in range(k):
         law = np.convolve(law, np.full(m + 1, 1 / (m + 1)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,6 +13,9 @@ from scipy.stats import betabinom
 
 from udcp_dsl.prediction.calibrate import Calibration, Parts, calibrate
 from udcp_dsl.prediction.calibrate.difficulty import bin_cells, bin_names, bins_needed, rank_bins
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 
 def shared_bin(values: list[float], new: float, bins: int) -> list[int]:
@@ -77,20 +81,14 @@ def check_bins(n: int, repeats: int, difficulty: str) -> None:
 
 
 @pytest.mark.parametrize("difficulty", ["smooth", "tied"])
-def test_every_bin_is_covered(difficulty: str) -> None:
-    check_bins(39, 1500, difficulty)
+@pytest.mark.parametrize("n", [39, *(pytest.param(n, marks=pytest.mark.slow) for n in (23, 80, 203))])
+def test_every_bin_is_covered(n: int, difficulty: str, sizes: Sizes) -> None:
+    check_bins(n, sizes.draws, difficulty)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("difficulty", ["smooth", "tied"])
-@pytest.mark.parametrize("n", [23, 39, 80, 203])
-def test_every_bin_is_covered_at_full_size(n: int, difficulty: str) -> None:
-    check_bins(n, 20_000, difficulty)
-
-
-def test_coverage_in_a_bin_is_beta_binomial() -> None:
+def test_coverage_in_a_bin_is_beta_binomial(sizes: Sizes) -> None:
     """Given the edges the points between them are independent: the number covered of m fresh ones has its law."""
-    rng, n, m, repeats, total = np.random.default_rng(5), 39, 20, 400, 0
+    rng, n, m, repeats, total = np.random.default_rng(5), 39, 20, sizes.draws, 0
     for _ in range(repeats):
         v, scores = rng.random(n), rng.normal(size=n)
         c = calibrate(scores, alphas=0.2, parts=Parts("difficulty", difficulty=v), already_warned=True)

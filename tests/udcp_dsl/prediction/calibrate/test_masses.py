@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,6 +14,9 @@ from hypothesis import strategies as st
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import Calibration, Parts, Rule, calibrate
 from udcp_dsl.prediction.calibrate.masses import steps
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 WEIGHTS = st.sampled_from([0.0, 0.1, 0.2, 0.3, 1.0, 1 / 3, 2.5, 1e-12, 7e8])
 
@@ -99,16 +103,10 @@ def mean_risk(n: int, draws: int, seed: int) -> tuple[float, float]:
     return float(missed.mean()), float(missed.std() / math.sqrt(draws))
 
 
-def test_mean_risk_over_draws() -> None:
-    mean, error = mean_risk(60, 4000, 0)
-    assert 0.3 - 2 * 5 / 61 - 4 * error < mean < 0.3 + 4 * error
-
-
-@pytest.mark.slow
-def test_mean_risk_over_draws_at_full_size() -> None:
-    for n in (30, 200, 1000):
-        mean, error = mean_risk(n, 30_000, n)
-        assert 0.3 - 2 * 5 / (n + 1) - 4 * error < mean < 0.3 + 4 * error
+@pytest.mark.parametrize("n", [60, *(pytest.param(n, marks=pytest.mark.slow) for n in (30, 200, 1000))])
+def test_mean_risk_over_draws(n: int, sizes: Sizes) -> None:
+    mean, error = mean_risk(n, sizes.draws, n)
+    assert 0.3 - 2 * 5 / (n + 1) - 4 * error < mean < 0.3 + 4 * error
 
 
 def shifted(draws: int, seed: int, *, weigh: bool) -> float:
@@ -127,17 +125,10 @@ def shifted(draws: int, seed: int, *, weigh: bool) -> float:
     return covered / draws
 
 
-def test_coverage_under_a_known_shift() -> None:
-    draws = 1500
-    assert shifted(draws, 0, weigh=True) > 0.8 - 4 * math.sqrt(0.16 / draws)
-    assert shifted(draws, 0, weigh=False) < 0.6
-
-
-@pytest.mark.slow
-def test_coverage_under_a_known_shift_at_full_size() -> None:
-    draws = 40_000
-    found = shifted(draws, 1, weigh=True)
-    assert 0.8 - 4 * math.sqrt(0.16 / draws) < found < 0.87
+def test_coverage_under_a_known_shift(sizes: Sizes) -> None:
+    error = math.sqrt(0.16 / sizes.draws)
+    assert 0.8 - 4 * error < shifted(sizes.draws, 0, weigh=True) < 0.87 + 4 * error
+    assert shifted(sizes.draws, 0, weigh=False) < 0.6
 
 
 def test_weights_by_group_class_and_difficulty() -> None:

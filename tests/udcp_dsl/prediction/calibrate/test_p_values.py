@@ -5,13 +5,17 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from scipy.stats import kstest
 
 import udcp_dsl as udcp
+from tests.specs import ANCHORED
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 LOSS = "labels { a, b, c }  costs harm { a: 1, b: 0.5, c: 2 }  loss l = size"
 LEVELS = ["0.05", "0.1", "1/7", "0.25", "1/3", "0.5", "0.9"]
@@ -68,12 +72,12 @@ def test_of_plain_scores_by_hand() -> None:
     assert predictor.p_values(np.empty((0, 3))).shape == (0, 3)
 
 
-def test_of_the_true_label_they_are_uniform() -> None:
+def test_of_the_true_label_they_are_uniform(sizes: Sizes) -> None:
     """Over calibrations and rows together, randomised: exactly; by Kolmogorov and Smirnov, failing once in 10^5."""
-    found = []
-    for seed in range(400):
+    loss, found = udcp.loads(LOSS), []
+    for seed in range(sizes.draws):
         P, y = rows(21, 100 + seed)
-        predictor = udcp.SetPredictor(udcp.loads(LOSS), "lac", alpha=0.3, randomize=True, seed=seed)
+        predictor = udcp.SetPredictor(loss, "lac", alpha=0.3, randomize=True, seed=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # too few rows, shared draws
             predictor.calibrate(P[:20], y[:20])
@@ -82,11 +86,10 @@ def test_of_the_true_label_they_are_uniform() -> None:
 
 
 def test_with_anchors_they_are_of_the_smallest_alpha() -> None:
-    loss = udcp.loads("labels { a, b, c }  category two { a, b }  loss l = size + 3 * all(two)")
     rng = np.random.default_rng(4)
     P = rng.dirichlet(np.ones(3), 300)
     y = (P.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1)
-    predictor = udcp.SetPredictor(loss, "price", alpha=[0.3, 0.1]).calibrate(P[:200], y[:200])
+    predictor = udcp.SetPredictor(ANCHORED, "price", alpha=[0.3, 0.1]).calibrate(P[:200], y[:200])
     assert predictor.anchors is not None
     assert np.array_equal(predictor.p_values(P[200:]) > 0.1, predictor.predict_set(P[200:], alpha=0.1).mask)
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import beta
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import Parts, Rule, calibrate
 from udcp_dsl.prediction.calibrate.rule import confident_points, confident_rank
 from udcp_dsl.prediction.promises.promise import Promise
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 TENTH = Fraction(1, 10)
 CONFIDENT = Rule(Fraction(19, 20))
@@ -66,24 +71,14 @@ def share_of_draws(n: int, draws: int, seed: int) -> float:
     return float((np.array(taus) >= 0.9).mean())
 
 
-def test_share_of_draws() -> None:
+@pytest.mark.parametrize("n", [200, pytest.param(1000, marks=pytest.mark.slow)])
+def test_share_of_draws(n: int, sizes: Sizes) -> None:
     """Beta(k, n + 1 - k): at least 0.95, and by the least such k not much more."""
-    n, draws = 200, 800
-    from scipy.stats import beta
-
     k = confident_rank(n, TENTH, Fraction(19, 20))
     exact = float(beta(k, n + 1 - k).sf(0.9))
     assert 0.95 <= exact < 0.97
     assert float(beta(k - 1, n + 2 - k).sf(0.9)) < 0.95
-    assert abs(share_of_draws(n, draws, 0) - exact) < 4 * math.sqrt(exact * (1 - exact) / draws)
-
-
-@pytest.mark.slow
-def test_share_of_draws_at_full_size() -> None:
-    from scipy.stats import beta
-
-    exact = float(beta(916, 85).sf(0.9))
-    assert abs(share_of_draws(1000, 20_000, 1) - exact) < 4 * math.sqrt(exact * (1 - exact) / 20_000)
+    assert abs(share_of_draws(n, sizes.draws, 0) - exact) < 4 * math.sqrt(exact * (1 - exact) / sizes.draws)
 
 
 def test_all_at_once_is_a_higher_confidence_for_each() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -18,6 +18,9 @@ from udcp_dsl.prediction.calibrate import (
     three_folds,
     tune,
 )
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 
 @given(st.integers(3, 200), st.integers(0, 2**32))
@@ -65,12 +68,12 @@ def test_ties_go_to_the_smallest_lambda() -> None:
     assert Tuning.from_dict(json.loads(json.dumps(unbounded.as_dict(), allow_nan=False))) == unbounded
 
 
-def test_the_bound_holds_and_means_the_choice() -> None:
+def test_the_bound_holds_and_means_the_choice(sizes: Sizes) -> None:
     """Costs are 0 or 1 with known chances: the chosen lambda's regret exceeds the bound less often than delta."""
     rng = np.random.default_rng(3)
     chances, delta, n = np.array([0.5, 0.45, 0.6]), 0.2, 40
     regrets = []
-    for _ in range(400):
+    for _ in range(sizes.draws):
         costs = tuple((rng.random((n, 3)) < chances).mean(axis=0).tolist())
         t = Tuning((0.1, 1.0, 10.0), (0.0,) * 3, costs, n=n, lo=0, hi=1, delta=delta)
         regrets.append(chances[t.grid.index(t.best)] - chances.min())

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
+from tests.specs import size_of
 from udcp_dsl.diagnostics import InputError
 
-LOSS = udcp.loads("labels {a, b, c}  loss l = size")
+LOSS = size_of("a b c")
 
 
 def test_a_normal_shift_is_found() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -16,6 +16,9 @@ from udcp_dsl.prediction.stages.anchors import Anchors
 from udcp_dsl.prediction.stages.setting import Cells, Setting
 from udcp_dsl.prediction.stages.temperature import tempered
 from udcp_dsl.testing.coverage import Problem
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 LOSS = udcp.loads(
     "labels {a, b, c, d}  costs harm {a: 4, b: 2, c: 1, d: 0.5}  category g {a, b}  category h {c, d} "
@@ -151,29 +154,26 @@ def by_quarter(oracle: str, draws: int, n: int, kind: str, **settings: Any) -> t
     return hits, points
 
 
-@pytest.mark.parametrize("kind", ["overconfident", "certain"])
-def test_every_quarter_is_covered(kind: str) -> None:
-    hits, points = by_quarter("lac", 250, 39, kind)
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize("oracle", ["lac", *(pytest.param(x, marks=SLOW) for x in ("price", "base", "greedy"))])
+@pytest.mark.parametrize(
+    "kind", ["overconfident", "certain", *(pytest.param(x, marks=SLOW) for x in ("saturated", "coarse"))]
+)
+def test_every_quarter_is_covered(kind: str, oracle: str, sizes: Sizes) -> None:
+    hits, points = by_quarter(oracle, sizes.draws, 39, kind)
     for h, m in zip(hits[points > 0], points[points > 0], strict=True):
         assert h / m > 0.8 - 4 * np.sqrt(0.16 / m)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("oracle", ["price", "lac", "base", "greedy"])
-@pytest.mark.parametrize("kind", ["overconfident", "certain", "saturated", "coarse"])
-def test_every_quarter_is_covered_at_full_size(kind: str, oracle: str) -> None:
-    hits, points = by_quarter(oracle, 3000, 59, kind)
-    for h, m in zip(hits[points > 0], points[points > 0], strict=True):
-        assert h / m > 0.8 - 4 * np.sqrt(0.16 / m)
-
-
-def test_confidence_through_the_predictor() -> None:
+def test_confidence_through_the_predictor(sizes: Sizes) -> None:
     """Of draws of 100 rows with alpha 0.2, the share whose predictor covers 0.8 of very many fresh rows."""
     fresh, truth = drawn(4000, 77, "noisy")
     places = np.array([LOSS.labels.index(x) for x in truth])
     reached = []
-    for seed in range(120):
+    for seed in range(sizes.repeats):
         P, y = drawn(100, 5000 + seed, "noisy")
         predictor = udcp.SetPredictor(LOSS, "lac", alpha=0.2, confidence=0.9).calibrate(P, y)
         reached.append(predictor.predict_set(fresh).mask[np.arange(4000), places].mean() >= 0.8 - 0.006)
-    assert np.mean(reached) > 0.9 - 4 * np.sqrt(0.09 / 120)
+    assert np.mean(reached) > 0.9 - 4 * np.sqrt(0.09 / sizes.repeats)

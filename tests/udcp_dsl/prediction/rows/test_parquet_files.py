@@ -6,7 +6,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -20,6 +20,9 @@ import pyarrow.parquet as pq
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.rows.source import open_rows
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 
 def lists(values: np.ndarray, *, fixed: bool = False, nullable: bool = True) -> pa.Table:
@@ -93,12 +96,12 @@ def test_a_fault_is_named_by_its_row(tmp_path: Path) -> None:
         list(open_rows(tmp_path / "p.parquet", [str(y) for y in range(20)]).batches(40))
 
 
-def test_a_damaged_file_is_never_worse_than_a_refusal(tmp_path: Path) -> None:
+def test_a_damaged_file_is_never_worse_than_a_refusal(tmp_path: Path, sizes: Sizes) -> None:
     """Whatever a byte of the pages is changed to: rows come out, or an error of our own."""
     values = np.random.default_rng(0).dirichlet(np.ones(20), 200)
     pq.write_table(lists(values), tmp_path / "p.parquet")
     whole, draw = (tmp_path / "p.parquet").read_bytes(), random.Random(0)
-    for _ in range(150):
+    for _ in range(sizes.mutants):
         data = bytearray(whole)
         data[draw.randrange(4, 120)] = draw.randrange(256)
         (tmp_path / "p.parquet").write_bytes(data)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
+from tests.specs import size_of
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.rows import Rows, rows_of
 from udcp_dsl.prediction.rows.value import highest
@@ -69,7 +70,7 @@ def test_rows_of_other_labels_are_refused() -> None:
 
 
 def test_truth_that_is_missing_is_asked_for() -> None:
-    loss = udcp.loads("labels {a, b, c}  loss l = size")
+    loss = size_of("a b c")
     predictor = udcp.SetPredictor(loss, "lac", alpha=0.5)
     many = np.tile(GOOD, (20, 1))
     for call in (lambda: rows_of(GOOD, ABC).truth, lambda: predictor.calibrate(GOOD), lambda: udcp.compare(loss, many)):
@@ -78,7 +79,7 @@ def test_truth_that_is_missing_is_asked_for() -> None:
 
 
 def test_rows_that_hold_all_are_all_that_is_needed() -> None:
-    loss = udcp.loads("labels {a, b, c}  loss l = size")
+    loss = size_of("a b c")
     many = rows().take(np.tile([0, 1, 2], 20))
     made = udcp.SetPredictor(loss, "lac", alpha=0.5, conditional="group").calibrate(many)
     apart = udcp.SetPredictor(loss, "lac", alpha=0.5, conditional="group")
@@ -95,7 +96,7 @@ def test_rows_that_hold_all_are_all_that_is_needed() -> None:
 
 def test_logits_are_remembered_where_the_rows_are_probabilities_already() -> None:
     """Rows hold probabilities; what the predictor is told of logits is for those who come with numbers."""
-    loss = udcp.loads("labels {a, b, c}  loss l = size")
+    loss = size_of("a b c")
     logits = np.random.default_rng(0).normal(size=(40, 3))
     y = np.arange(40) % 3
     read = udcp.SetPredictor(loss, "lac", alpha=0.2).calibrate(rows_of(logits, ABC, y=y, logits=True), logits=True)

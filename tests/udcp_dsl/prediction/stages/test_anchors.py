@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,6 +14,9 @@ from udcp_dsl.prediction.calibrate import Rule
 from udcp_dsl.prediction.oracle import AnchoredOracle
 from udcp_dsl.prediction.stages.anchors import MAX_ROWS, SHARE, Anchors, PricedRows, find_anchor
 from udcp_dsl.prediction.stages.setting import Cells, Setting
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 HEAD = """
 labels { a, b, c, d, e, f }
@@ -88,11 +92,11 @@ def test_saved_and_loaded_predict_the_same(conditional: str | None, tmp_path: Pa
         assert np.array_equal(loaded.predict_set(P, alpha=alpha, **groups).mask, mine)
 
 
-def test_coverage_is_that_of_its_law() -> None:
+def test_coverage_is_that_of_its_law(sizes: Sizes) -> None:
     """Mean coverage over many small calibrations: k / (n + 1) of the rows that are left for the threshold."""
     loss = udcp.loads(MIXED)
     covered = []
-    for seed in range(60):
+    for seed in range(sizes.repeats):
         P, y = drawn(60 + 400, 100 + seed)
         predictor = udcp.SetPredictor(loss, alpha=0.2).calibrate(P[:60], y[:60])
         covered.append(predictor.predict_set(P[60:]).mask[np.arange(400), y[60:]].mean())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -17,6 +17,9 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import CalibrationWarning, Parts, calibrate, coverage_law
 from udcp_dsl.prediction.oracle import AnchoredOracle
 from udcp_dsl.prediction.stages.decision import merged
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 ROOT = Path(__file__).parents[4]
 LABELS = "labels { a, b, c, d }  costs c { a: 1, b: 2, c: 3, d: 4 }  "
@@ -89,7 +92,7 @@ def test_actions_are_decided_beforehand_and_certified_over_the_final_set() -> No
     sets = predictor.predict_set(P)
     values, names = ACTIONS.actions["treat"].values, list(ACTIONS.actions["treat"].actions)
     S = best_sets(predictor, P)
-    for i in range(60):
+    for i in range(len(S)):
         held = np.flatnonzero(S[i]) if S[i].any() else np.arange(4)
         action = int(values[held].max(axis=0).argmin())
         assert names[action] == sets.actions[i]
@@ -133,11 +136,11 @@ def test_saved_loaded_streamed_and_in_blocks(loss: udcp.Loss, tmp_path: Path, mo
         assert (column == sets.decisions[name]).all()
 
 
-def test_each_decision_is_covered_as_often_as_its_rank_says() -> None:
+def test_each_decision_is_covered_as_often_as_its_rank_says(sizes: Sizes) -> None:
     """The number of covered fresh rows of a decision is beta-binomial, by the number of rows that its threshold was set
     on; the sum over calibrations lies within five standard deviations but for a chance of 1e-6."""
     gain, variance = dict.fromkeys(("kept", "handed over"), 0.0), dict.fromkeys(("kept", "handed over"), 0.0)
-    for trial in range(30):
+    for trial in range(sizes.repeats):
         P, y = rows(360, 100 + trial)
         asked: dict[str, Any] = {"alpha": 0.25, "repair": None, "seed": trial}
         predictor = udcp.SetPredictor(CAPPED, "lac", conditional="decision", **asked).calibrate(P[:160], y[:160])

@@ -9,10 +9,11 @@ import re
 import warnings
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from scipy.stats import norm, t
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import InputError
@@ -27,6 +28,9 @@ from udcp_dsl.prediction.stages.new_mix import NewMix
 from udcp_dsl.prediction.stages.setting import Setting
 from udcp_dsl.prediction.stages.worth_of_miss import WorthOfMiss
 from udcp_dsl.testing.coverage import assert_coverage
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 HEAD = "labels { a, b, c, d, e, f, g, h }  category C { b, e, g }  category D { a, b, c }\n"
 NESTED = HEAD + "limit slots: any(C) <= 0.44  loss l in hours = size + 0.5 * any(C)"
@@ -60,6 +64,11 @@ def calibrated(text: str, n: int = 900, rows: int = 0, **asked: Any) -> udcp.Set
     return udcp.SetPredictor(udcp.loads(text), "price", **asked).calibrate(*drawn(n, rows))
 
 
+def repeats_of(text: str, sizes: Sizes) -> int:
+    """Few where each takes two seconds."""
+    return sizes.seeds if text == ANCHORED else sizes.problems
+
+
 def effects(predictor: udcp.SetPredictor) -> Any:
     assert predictor.multipliers is not None
     (found,) = predictor.multipliers.found.values()
@@ -79,50 +88,51 @@ def simulated(text: str, repeats: int, n: int, **asked: Any) -> tuple[np.ndarray
 
 
 def assert_held(text: str, repeats: int, n: int, **asked: Any) -> None:
-    """Within three Monte Carlo errors of each limit, or below it where its multiplier is 0."""
+    """Within three Monte Carlo errors of each limit, as Student's law has them for so many repeats, or below it where
+    its multiplier is 0."""
     means, multipliers = simulated(text, repeats, n, **asked)
     at_most = np.array([limit.at_most for limit in udcp.loads(text).limits])
-    error = means.std(axis=0, ddof=1) / np.sqrt(repeats)
-    assert (means.mean(axis=0) < at_most + 3 * error).all(), (means.mean(axis=0), error)
+    error = t(repeats - 1).isf(norm.sf(3)) * means.std(axis=0, ddof=1) / np.sqrt(repeats)
+    assert (means.mean(axis=0) < at_most + error).all(), (means.mean(axis=0), error)
     assert (multipliers > 0).any()
     always = (multipliers > 0).all(axis=0)
-    assert (means.mean(axis=0)[always] > at_most[always] - 3 * error[always]).all(), (means.mean(axis=0), error)
+    assert (means.mean(axis=0)[always] > at_most[always] - error[always]).all(), (means.mean(axis=0), error)
 
 
-def test_the_mean_is_at_the_limit() -> None:
-    assert_held(NESTED, 25, 900)
+def test_the_mean_is_at_the_limit(sizes: Sizes) -> None:
+    assert_held(NESTED, sizes.problems, 900)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("text", "repeats", "asked"),
+    ("text", "asked"),
     [
-        (NESTED, 200, {}),
-        (TWO, 200, {}),
-        (SIZES, 200, {}),
-        (ANCHORED, 60, {}),  # which takes two seconds each
-        (NESTED, 200, {"nonempty": True}),
-        (NESTED, 200, {"randomize": True}),
-        (NESTED, 200, {"conditional": "difficulty", "bins": 3}),
+        (NESTED, {}),
+        (TWO, {}),
+        (SIZES, {}),
+        (ANCHORED, {}),
+        (NESTED, {"nonempty": True}),
+        (NESTED, {"randomize": True}),
+        (NESTED, {"conditional": "difficulty", "bins": 3}),
     ],
 )
-def test_the_mean_is_at_the_limit_over_many_calibrations(text: str, repeats: int, asked: dict[str, Any]) -> None:
-    assert_held(text, repeats, 3000, **asked)
+def test_the_mean_is_at_the_limit_over_many_calibrations(text: str, asked: dict[str, Any], sizes: Sizes) -> None:
+    assert_held(text, repeats_of(text, sizes), 3000, **asked)
 
 
 @pytest.mark.parametrize("text", [NESTED, TWO])
-def test_coverage_follows_its_exact_law(text: str) -> None:
+def test_coverage_follows_its_exact_law(text: str, sizes: Sizes) -> None:
     predictor = udcp.SetPredictor(
         udcp.loads(text.replace("0.44", "0.6").replace("0.46", "0.6").replace("0.9", "1.3")), alpha=0.2, repair=None
     )
-    assert_coverage(predictor, Rows(), n_cal=120, repeats=40, n_test=30)
+    assert_coverage(predictor, Rows(), n_cal=120, repeats=sizes.repeats, n_test=30)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("text", "repeats"), [(NESTED, 200), (TWO, 200), (SIZES, 200), (ANCHORED, 40)])
-def test_coverage_follows_its_exact_law_over_many_calibrations(text: str, repeats: int) -> None:
+@pytest.mark.parametrize("text", [NESTED, TWO, SIZES, ANCHORED])
+def test_coverage_follows_its_exact_law_over_many_calibrations(text: str, sizes: Sizes) -> None:
     predictor = udcp.SetPredictor(udcp.loads(text), alpha=0.1, repair=None)
-    assert_coverage(predictor, Rows(), n_cal=1500, repeats=repeats, n_test=200)
+    assert_coverage(predictor, Rows(), n_cal=1500, repeats=repeats_of(text, sizes), n_test=200)
 
 
 def misses(text: str, repeats: int, n: int) -> float:
@@ -137,15 +147,12 @@ def misses(text: str, repeats: int, n: int) -> float:
     return missed / repeats
 
 
-def test_the_bound_is_seldom_below_the_mean() -> None:
-    assert misses(WIDER, 20, 1200) <= 0.1 + 3 * np.sqrt(0.09 / 20)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", [WIDER, TWO_WIDER])
-def test_the_bound_is_seldom_below_the_mean_over_200_calibrations(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "n"), [(WIDER, 1200), *(pytest.param(text, 3000, marks=pytest.mark.slow) for text in (WIDER, TWO_WIDER))]
+)
+def test_the_bound_is_seldom_below_the_mean(text: str, n: int, sizes: Sizes) -> None:
     """Beside the chance that the means over fresh rows are off, which is small."""
-    assert misses(text, 200, 3000) <= 0.1 + 3 * np.sqrt(0.09 / 200)
+    assert misses(text, sizes.problems, n) <= 0.1 + 3 * np.sqrt(0.09 / sizes.problems)
 
 
 def test_the_bound_is_of_rows_of_its_own() -> None:
@@ -257,9 +264,9 @@ def test_the_limit_is_over_all_rows_where_thresholds_are_by_group() -> None:
     assert loss.limits[0].batch(masks).mean() == pytest.approx(0.44, abs=0.045)
 
 
-def test_limits_are_held_at_the_alpha_that_a_worth_of_a_miss_found() -> None:
+def test_limits_are_held_at_the_alpha_that_a_worth_of_a_miss_found(sizes: Sizes) -> None:
     """Alpha is found without the limits, and multipliers at it."""
-    assert_held(NESTED, 25, 1800, alpha=None, miss=9)
+    assert_held(NESTED, sizes.problems, 1800, alpha=None, miss=9)
     without = calibrated(NESTED.replace("limit slots: any(C) <= 0.44", ""), 1800, alpha=None, miss=9)
     predictor = calibrated(NESTED, 1800, alpha=None, miss=9)
     assert predictor.multipliers is not None
@@ -293,13 +300,13 @@ def test_a_worth_of_a_miss_at_which_a_limit_cannot_be_reached_is_refused() -> No
         calibrated(NESTED, 1800, alpha=None, miss=60)
 
 
-def test_limits_are_held_beside_decisions_and_each_decision_is_covered() -> None:
+def test_limits_are_held_beside_decisions_and_each_decision_is_covered(sizes: Sizes) -> None:
     """Coverage of each decision by its beta-binomial law, within five standard deviations of the sum; the limit as
     elsewhere."""
     asked: dict[str, Any] = {"conditional": "decision", "alpha": 0.2}
-    assert_held(HANDED_OVER, 25, 1600, **asked)
+    assert_held(HANDED_OVER, sizes.problems, 1600, **asked)
     gain, variance = dict.fromkeys(("kept", "handed over"), 0.0), dict.fromkeys(("kept", "handed over"), 0.0)
-    for seed in range(25):
+    for seed in range(sizes.problems):
         predictor = calibrated(HANDED_OVER, 600, seed, seed=seed, **asked)
         P, y = drawn(300, 20_000 + seed)
         sets = predictor.predict_set(P)

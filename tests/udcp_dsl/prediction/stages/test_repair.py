@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -16,6 +16,9 @@ from udcp_dsl.prediction.calibrate.rule import confident_points, confident_rank
 from udcp_dsl.prediction.stages import chain, repair
 from udcp_dsl.prediction.stages.repair import RepairStage
 from udcp_dsl.testing.coverage import Problem, coverage_trials
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 LOSS = udcp.loads("labels 0..5  costs harm {0: 4, 1: 2, default: 1}  loss l = size")
 
@@ -189,10 +192,10 @@ def test_p_far_from_accuracy_is_warned_of_where_nothing_repairs_it() -> None:
 
 
 @pytest.mark.parametrize("oracle", ["lac", "base", "price"])
-def test_coverage_keeps_its_law(oracle: str) -> None:
+def test_coverage_keeps_its_law(oracle: str, sizes: Sizes) -> None:
     problem = Problem.generated(6, np.random.default_rng(0), kind="overconfident")
     predictor = udcp.SetPredictor(LOSS, oracle, alpha=0.2)
-    trials = coverage_trials(predictor, problem, n_cal=500, repeats=60, rng=np.random.default_rng(1))
+    trials = coverage_trials(predictor, problem, n_cal=500, repeats=sizes.repeats, rng=np.random.default_rng(1))
     assert trials.n_cal == 400
     assert trials.chance > 1e-4
 
@@ -203,15 +206,12 @@ def covers(trials: int, exact: float, one: Any) -> None:
     assert binomtest(hits, trials, exact).pvalue > 1e-5
 
 
-TRIALS = 150
-
-
 @pytest.mark.parametrize("conditional", ["group", "class", "difficulty"])
-def test_coverage_within_cells_keeps_its_law(conditional: Any) -> None:
+def test_coverage_within_cells_keeps_its_law(conditional: Any, sizes: Sizes) -> None:
     cells: list[int] = []
 
     def one(seed: int) -> bool:
-        n = 500 + seed
+        n = 500 + seed % 150
         P, y = drawn(n + 1, 1000 + seed)
         groups = np.where(np.arange(n + 1) % 3 == 0, "a", "b") if conditional == "group" else None
         asked = {"alpha": "1/4", "conditional": conditional, "seed": seed}
@@ -221,14 +221,14 @@ def test_coverage_within_cells_keeps_its_law(conditional: Any) -> None:
         cells.append(predictor.calibrated.n)
         return bool(predictor.predict_set(P[-1:], groups=new).mask[0, y[-1]])
 
-    hits = sum(one(seed) for seed in range(TRIALS))
+    hits = sum(one(seed) for seed in range(sizes.repeats))
     # In a cell of m points coverage is ceil((m + 1) 3/4) / (m + 1), at most 1 / (m + 1) above 3/4; m is 40 or more.
-    assert binomtest(hits, TRIALS, 0.75, alternative="less").pvalue > 1e-5
-    assert binomtest(hits, TRIALS, 0.75 + 1 / 40, alternative="greater").pvalue > 1e-5
+    assert binomtest(hits, sizes.repeats, 0.75, alternative="less").pvalue > 1e-5
+    assert binomtest(hits, sizes.repeats, 0.75 + 1 / 40, alternative="greater").pvalue > 1e-5
     assert min(cells) >= 400
 
 
-def test_confidence_keeps_its_law() -> None:
+def test_confidence_keeps_its_law(sizes: Sizes) -> None:
     def one(seed: int) -> bool:
         P, y = drawn(601, 2000 + seed)
         predictor = udcp.SetPredictor(LOSS, "lac", alpha="1/4", confidence=0.9, seed=seed)
@@ -238,22 +238,22 @@ def test_confidence_keeps_its_law() -> None:
 
     assert confident_points(*map(exact_level, ("1/4", 0.9))) < 480
     level, sure = map(exact_level, ("1/4", 0.9))
-    covers(TRIALS, confident_rank(480, level, sure) / 481, one)
+    covers(sizes.repeats, confident_rank(480, level, sure) / 481, one)
 
 
-def test_randomized_coverage_is_exact() -> None:
+def test_randomized_coverage_is_exact(sizes: Sizes) -> None:
     def one(seed: int) -> bool:
         P, y = drawn(501, 3000 + seed)
         predictor = udcp.SetPredictor(LOSS, "base", alpha="1/4", randomize=True, seed=seed)
         return bool(predictor.calibrate(P[:-1], names(y[:-1])).predict_set(P[-1:]).mask[0, y[-1]])
 
-    covers(TRIALS, 0.75, one)
+    covers(sizes.repeats, 0.75, one)
 
 
-def test_harm_stays_below_its_bound_and_weights_cover() -> None:
+def test_harm_stays_below_its_bound_and_weights_cover(sizes: Sizes) -> None:
     harm = np.array([4.0, 2.0, 1.0, 1.0, 1.0, 1.0])
     missed, covered = [], []
-    for seed in range(TRIALS):
+    for seed in range(sizes.repeats):
         P, y = drawn(700, 4000 + seed)
         predictor = udcp.SetPredictor(LOSS, "lac", alpha=0.5, risk="harm", seed=seed).calibrate(P[:500], names(y[:500]))
         assert predictor.fitted.find(RepairStage) is not None
@@ -262,11 +262,11 @@ def test_harm_stays_below_its_bound_and_weights_cover() -> None:
         # New rows are taken with a chance of their highest p, which is the weight of each.
         weighted = udcp.SetPredictor(LOSS, "lac", alpha="1/4", seed=seed)
         weighted.calibrate(P[:500], names(y[:500]), weights=P[:500].max(axis=1))
-        new = next(i for i in range(500, 700) if np.random.default_rng([seed, i]).random() < P[i].max())
+        new = next(i for i in range(500, len(P)) if np.random.default_rng([seed, i]).random() < P[i].max())
         covered.append(weighted.predict_set(P[new : new + 1], weights=P[new : new + 1].max(axis=1)).mask[0, y[new]])
-    error = float(np.std(missed)) / TRIALS**0.5
+    error = float(np.std(missed)) / sizes.repeats**0.5
     assert float(np.mean(missed)) < 0.5 + 4 * error
-    assert binomtest(int(sum(covered)), TRIALS, 0.75, alternative="less").pvalue > 1e-5
+    assert binomtest(int(sum(covered)), sizes.repeats, 0.75, alternative="less").pvalue > 1e-5
 
 
 def test_a_repair_fitted_on_the_rows_of_the_thresholds_would_lose_coverage() -> None:

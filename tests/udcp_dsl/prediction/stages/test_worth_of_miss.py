@@ -6,7 +6,7 @@ import math
 import pickle
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -17,6 +17,9 @@ from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import Rule, coverage_law, rank
 from udcp_dsl.prediction.stages.worth_of_miss import AbstainingIsCheapest, WorthOfMiss, _level
+
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
 
 COSTS = "labels { a, b, c, d, e }  costs c { a: 1, b: 2, c: 3, d: 1.5, e: 1 }  "
 LOSS = udcp.loads(COSTS + "loss l in minutes = sum(c)")
@@ -79,11 +82,11 @@ def test_the_rows_that_find_alpha_set_no_threshold() -> None:
 
 
 @pytest.mark.parametrize(("loss", "oracle"), [(LOSS, "lac"), (CONFLICT, "price")])
-def test_coverage_is_that_of_the_alpha_that_was_found(loss: udcp.Loss, oracle: str) -> None:
+def test_coverage_is_that_of_the_alpha_that_was_found(loss: udcp.Loss, oracle: str, sizes: Sizes) -> None:
     """The number of covered fresh rows is beta-binomial at the alpha that was found, whatever it was; the sum over
     calibrations lies within five standard deviations but for a chance of 1e-6."""
     rng, gain, variance = np.random.default_rng(3), 0.0, 0.0
-    for trial in range(100):
+    for trial in range(sizes.repeats):
         P, y = rows(280, int(rng.integers(1 << 31)))
         asked: dict[str, Any] = {"miss": float(rng.uniform(12, 25)), "repair": None, "seed": trial}
         try:

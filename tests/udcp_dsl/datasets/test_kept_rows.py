@@ -12,7 +12,7 @@ import udcp_dsl as udcp
 from udcp_dsl.datasets import icons, kept_rows, source_code
 from udcp_dsl.prediction.rows.probability_matrix import probabilities
 
-SPECS = Path(__file__).parents[2] / "specs"
+SPECS = Path(__file__).parents[3] / "specs"
 KEPT = [(source_code, "code/languages.loss", 4905, 54, 0.814), (icons, "icons/icons.loss", 5736, 320, 0.731)]
 
 

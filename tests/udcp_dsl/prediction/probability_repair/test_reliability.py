@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from scipy.stats import binom
 
 import udcp_dsl as udcp
+from tests.specs import size_of
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.probability_repair import Repair, fit_repair
 from udcp_dsl.prediction.probability_repair import fit as fitting
 from udcp_dsl.prediction.probability_repair.penalized import PenalizedLogLoss, Point, minimum
 from udcp_dsl.prediction.probability_repair.reliability import Bin, Reliability, ReliabilityCurve
 
-LOSS = udcp.loads("labels 0..5  loss l = size")
+if TYPE_CHECKING:
+    from tests.conftest import Sizes
+
+LOSS = size_of("0..5")
 BEFORE = ReliabilityCurve((Bin(0.4, 0.7, 100.0), Bin(0.5, 0.9, 100.0)))
 AFTER = ReliabilityCurve((Bin(0.7, 0.71, 100.0), Bin(0.9, 0.88, 100.0)))
 
@@ -80,12 +85,14 @@ def test_the_verdict(bins: Any, verdict: str) -> None:
     assert ReliabilityCurve(tuple(Bin(*b) for b in bins)).verdict == verdict
 
 
-def test_chance_is_what_a_right_p_has() -> None:
+def test_chance_is_what_a_right_p_has(sizes: Sizes) -> None:
     rng = np.random.default_rng(0)
     highest = rng.uniform(0.3, 1, 400)
-    curves = [ReliabilityCurve.of(highest, rng.random(400) < highest, np.ones(400)) for _ in range(300)]
-    assert curves[0].chance == pytest.approx(np.mean([curve.error for curve in curves]), rel=0.1)
-    assert np.mean([curve.verdict == "right as often as they say" for curve in curves]) > 0.9
+    curves = [ReliabilityCurve.of(highest, rng.random(400) < highest, np.ones(400)) for _ in range(sizes.draws)]
+    errors = [curve.error for curve in curves]
+    assert abs(curves[0].chance - np.mean(errors)) < 5 * np.std(errors) / np.sqrt(len(errors))
+    right = sum(curve.verdict == "right as often as they say" for curve in curves)
+    assert right >= binom(len(curves), 0.95).ppf(1e-5)
 
 
 # The fit ------------------------------------------------------------------------------------------------------------
