@@ -64,11 +64,6 @@ def calibrated(text: str, n: int = 900, rows: int = 0, **asked: Any) -> udcp.Set
     return udcp.SetPredictor(udcp.loads(text), "price", **asked).calibrate(*drawn(n, rows))
 
 
-def repeats_of(text: str, sizes: Sizes) -> int:
-    """Few where each takes two seconds."""
-    return sizes.seeds if text == ANCHORED else sizes.problems
-
-
 def effects(predictor: udcp.SetPredictor) -> Any:
     assert predictor.multipliers is not None
     (found,) = predictor.multipliers.found.values()
@@ -107,17 +102,14 @@ def test_the_mean_is_at_the_limit(sizes: Sizes) -> None:
 @pytest.mark.parametrize(
     ("text", "asked"),
     [
-        (NESTED, {}),
-        (TWO, {}),
-        (SIZES, {}),
-        (ANCHORED, {}),
-        (NESTED, {"nonempty": True}),
-        (NESTED, {"randomize": True}),
+        *((text, {}) for text in (NESTED, TWO, SIZES, ANCHORED)),
+        *((NESTED, {name: True}) for name in ("nonempty", "randomize")),
         (NESTED, {"conditional": "difficulty", "bins": 3}),
     ],
 )
 def test_the_mean_is_at_the_limit_over_many_calibrations(text: str, asked: dict[str, Any], sizes: Sizes) -> None:
-    assert_held(text, repeats_of(text, sizes), 3000, **asked)
+    repeats = sizes.seeds if text == ANCHORED else sizes.problems  # which takes two seconds each
+    assert_held(text, repeats, 3000, **asked)
 
 
 @pytest.mark.parametrize("text", [NESTED, TWO])
@@ -132,7 +124,8 @@ def test_coverage_follows_its_exact_law(text: str, sizes: Sizes) -> None:
 @pytest.mark.parametrize("text", [NESTED, TWO, SIZES, ANCHORED])
 def test_coverage_follows_its_exact_law_over_many_calibrations(text: str, sizes: Sizes) -> None:
     predictor = udcp.SetPredictor(udcp.loads(text), alpha=0.1, repair=None)
-    assert_coverage(predictor, Rows(), n_cal=1500, repeats=repeats_of(text, sizes), n_test=200)
+    repeats = sizes.seeds if text == ANCHORED else sizes.problems
+    assert_coverage(predictor, Rows(), n_cal=1500, repeats=repeats, n_test=200)
 
 
 def misses(text: str, repeats: int, n: int) -> float:
