@@ -114,9 +114,8 @@ def test_the_mean_is_at_the_limit_over_many_calibrations(text: str, asked: dict[
 
 @pytest.mark.parametrize("text", [NESTED, TWO])
 def test_coverage_follows_its_exact_law(text: str, sizes: Sizes) -> None:
-    predictor = udcp.SetPredictor(
-        udcp.loads(text.replace("0.44", "0.6").replace("0.46", "0.6").replace("0.9", "1.3")), alpha=0.2, repair=None
-    )
+    loss = udcp.loads(text.replace("0.44", "0.6").replace("0.46", "0.6").replace("0.9", "1.3"))
+    predictor = udcp.SetPredictor(loss, alpha=0.2, repair=None)
     assert_coverage(predictor, Rows(), n_cal=120, repeats=sizes.repeats, n_test=30)
 
 
@@ -134,9 +133,8 @@ def misses(text: str, repeats: int, n: int) -> float:
     for seed in range(repeats):
         predictor = calibrated(text, n, seed, seed=seed, confidence=0.9)
         masks = predictor.predict_set(drawn(20_000, 10_000 + seed)[0]).mask
-        bounds = [x.bound for x in effects(predictor).limits]
-        means = [limit.batch(masks).mean() for limit in predictor.loss.limits]
-        missed += any(bound < mean for bound, mean in zip(bounds, means, strict=True))
+        limits = zip(effects(predictor).limits, predictor.loss.limits, strict=True)
+        missed += any(found.bound < limit.batch(masks).mean() for found, limit in limits)
     return missed / repeats
 
 
