@@ -617,6 +617,10 @@ class LossOfRow(Loss):
     def with_multipliers(self, multipliers: Sequence[float]) -> Loss:
         return self._whole.with_multipliers(multipliers)._at(self._row)
 
+    @property
+    def without_limits(self) -> Loss:
+        return self._whole.without_limits._at(self._row) if self.limits else self
+
     def inputs_of(self, inputs: Any, n: int, *, others: Sequence[str] = (), **how: Any) -> RowInputs | None:
         if not set(self._row) & set(others):  # which another loss reads
             self._refuse_fixed(inputs)

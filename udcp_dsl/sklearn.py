@@ -470,7 +470,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def _cross_sets(self, X: Any, alpha: Level | None, ids: Any, inputs: Any) -> PredictionSets:
         if alpha is None and len(self._levels) > 1:
-            raise InputError("fitted for several alphas: choose one")
+            raise InputError("fitted for several alphas: give alpha")
         level = self._levels[0] if alpha is None else exact_level(alpha)
         if level not in self._levels:
             raise InputError(

@@ -111,13 +111,14 @@ def with_inputs(compiled: Compiled, row: Mapping[str, Any]) -> Compiled:
     """The loss of one row, or of many (`PerRow`): the same loss with numbers in place of its inputs."""
     declared = declare_inputs(compiled.declared, row)
     checked = _checked(compiled.source, compiled.spec, declared, [], one_row=True)
+    limits = checked.limits if compiled.limits else ()  # a loss may be used without the limits of its spec
     if any(isinstance(value, PerRow) for value in row.values()):  # no single row is shown or interpreted
         found = checked.checker.values[compiled.name]
         assert found is not None, "the spec was checked for all values of the inputs"
         root = Expression(found.node)
-        return replace(compiled, expression=root, limits=checked.limits, terms={}, inputs={}, read=frozenset())
+        return replace(compiled, expression=root, limits=limits, terms={}, inputs={}, read=frozenset())
     one = choose(checked, compiled.name)
-    return replace(one, files=compiled.files, warnings=compiled.warnings, params=compiled.params)
+    return replace(one, files=compiled.files, warnings=compiled.warnings, params=compiled.params, limits=limits)
 
 
 def _checked(

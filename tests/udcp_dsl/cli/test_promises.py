@@ -101,7 +101,7 @@ def test_weights(udcp: Udcp, file: str) -> None:
         (("--repair", "warm"), "give auto, temperature or none"),
         (("--confidence", "2"), "strictly between 0 and 1"),
         (("--bins", "3"), "--bins needs --conditional difficulty"),
-        (("--simultaneous",), "needs confidence"),
+        (("--simultaneous",), "needs --confidence"),
         (("--confidence", "0.9", "--randomize"), "exclude each other"),
         (("--alpha", "0.1", "--confidence", "0.9", "--weights", "w.npy"), "exclude each other"),
         (("--weights", "y.txt"), "is 'x', not a number"),
