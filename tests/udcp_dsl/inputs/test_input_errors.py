@@ -58,7 +58,7 @@ WRONG = {
     "ragged": (inputs(fee=ragged()), "row 5: input 'fee' has 2, expected 3 numbers"),
     "text": (inputs(km=["near"] * N), "row 0: input 'km' is 'near', not a number: give one"),
     "empty": (inputs(km=["1"] * 3 + [""] + ["1"] * 8), "row 3: input 'km' is not a finite number"),
-    "dates": (inputs(km=np.array(["2026-01-01"] * N, dtype="datetime64[D]")), "input 'km' holds datetime64[D], not"),
+    "dates": (inputs(km=np.array(["2026-01-01"] * N, dtype="datetime64[D]")), "input 'km' contains datetime64[D], not"),
     "unknown": (inputs(kms=np.zeros(N)), "the loss has no input 'kms'; did you mean 'km'?"),
     "an unknown entry": (inputs(fee={"a": [1] * N, "b": [1] * N, "d": [1] * N}), "input 'fee' has no entry 'd'"),
     "a missing entry": (inputs(fee={"a": [1] * N, "b": [1] * N}), "input 'fee' has no column for 'c': give one for"),
@@ -90,12 +90,12 @@ WRONG = {
     ),
     "an iterator": (
         inputs(km=(x for x in range(N))),
-        "input 'km' is a generator: give an array or a list, of shape (n,)",
+        "input 'km' has type generator: give an array or a list, of shape (n,)",
     ),
-    "bytes": (inputs(km=b"5"), "input 'km' is a bytes: give an array"),
-    "one text": (inputs(km="5"), "input 'km' is a str: give an array"),
-    "an object": (inputs(fee=object()), "input 'fee' is a object: give an array or a list, of shape (n, 3)"),
-    "a mapping for a number": (inputs(km={"a": 1}), "input 'km' is a dict: give an array"),
+    "bytes": (inputs(km=b"5"), "input 'km' has type bytes: give an array"),
+    "one text": (inputs(km="5"), "input 'km' has type str: give an array"),
+    "an object": (inputs(fee=object()), "input 'fee' has type object: give an array or a list, of shape (n, 3)"),
+    "a mapping for a number": (inputs(km={"a": 1}), "input 'km' has type dict: give an array"),
     "no mapping": (np.zeros((N, 3)), "inputs are a ndarray: give a mapping from names to arrays, or a frame"),
     "nothing": (None, "the loss reads inputs: give inputs={'km': ..., 'fee': ..., 'queue': ...}"),
 }
@@ -169,8 +169,8 @@ def test_missing_structs_and_sparse_and_lazy_columns_are_named(predictor: udcp.S
         "row 5: input 'fee' is missing: give 3 numbers": inputs(fee=structs),
         "input 'fee' is a sparse csr_matrix: pass its .toarray()": inputs(fee=sparse.csr_matrix(np.ones((N, 3)))),
         "input 'fee' is a sparse Tensor: pass its .to_dense()": inputs(fee=torch.ones((N, 3)).to_sparse()),
-        "inputs are a LazyFrame: pass a DataFrame, which .collect() makes of it": lazy,
-        "input 'fee' is a LazyFrame: pass a DataFrame": inputs(fee=lazy),
+        "inputs are a LazyFrame: call .collect() first": lazy,
+        "input 'fee' is a LazyFrame: call .collect() first": inputs(fee=lazy),
     }.items():
         with pytest.raises(InputError) as error:
             predictor.predict_set(P, inputs=given)
@@ -246,20 +246,34 @@ def test_an_end_of_the_range_in_the_type_of_the_column_is_that_end(kind: str, en
     """Rounded to fewer digits, an end may lie outside; it is taken as the end itself, for which facts are proved."""
     loss = ends_loss()
     x, fee = (getattr(loss.inputs[name], end) for name in ("x", "fee"))
-    masks = np.ones((2, 2), dtype=bool)
     given: dict[str, Any] = {"x": np.full(2, x, kind), "fee": np.full((2, 2), fee, kind)}
-    exact = loss.batch(masks, inputs={"x": [x, x], "fee": [[fee, fee]] * 2})
     within = loss.inputs_of(given, 2)
     assert within is not None
-    assert all(
-        ((column >= loss.inputs[name].low) & (column <= loss.inputs[name].high)).all()
-        for name, column in within.items()
-    )
-    np.testing.assert_allclose(loss.batch(masks, inputs=given), exact, rtol=2e-3)
+    for name, exact in (("x", x), ("fee", fee)):
+        of, rounded = loss.inputs[name], float(np.array(exact, kind))
+        assert (within[name] == (rounded if of.low <= rounded <= of.high else exact)).all()
     if kind == "float32":  # lists of a file are numbers of Python
-        np.testing.assert_allclose(
-            loss.batch(masks, inputs={name: column.tolist() for name, column in given.items()}), exact, rtol=1e-7
-        )
+        listed = loss.inputs_of({name: column.tolist() for name, column in given.items()}, 2)
+        assert listed is not None
+        assert all((listed[name] == within[name]).all() for name in within)
+
+
+def test_what_a_row_is_given_does_not_depend_on_other_rows() -> None:
+    """As float32, the low end of this range lies outside, and the high end inside: only the first is replaced."""
+    loss = udcp.loads("labels { a, b }  input x in [0.7, 1.3]  loss l = size + x * any({ a })")
+    column = np.array([0.7, 1.3], np.float32)
+    assert not 0.7 <= float(column[0]) <= float(column[1]) <= 1.3
+    both, one = loss.inputs_of({"x": column}, 2), loss.inputs_of({"x": column[1:]}, 1)
+    assert both is not None
+    assert one is not None
+    assert both["x"].tolist() == [0.7, one["x"][0]] == [0.7, float(column[1])]
+
+
+@pytest.mark.parametrize(("low", "value"), [(16777217, np.array([16777216])), (1e-50, np.array([0.0]))])
+def test_what_only_rounding_would_bring_into_the_range_is_refused(low: float, value: Any) -> None:
+    loss = udcp.loads(f"labels {{ a, b }}  input x in [{low}, 1e9]  loss l = size + x * any({{ a }})")
+    with pytest.raises(InputError, match="outside"):
+        loss.inputs_of({"x": value}, 1)
 
 
 def test_no_other_value_outside_is_taken() -> None:
@@ -284,11 +298,9 @@ def test_tensors_of_few_bits() -> None:
     loss, masks = ends_loss(), np.ones((2, 2), dtype=bool)
     for kind in (torch.bfloat16, torch.float16, torch.float32):
         given = {"x": torch.tensor([0.1, -0.3], dtype=kind), "fee": torch.full((2, 2), 1.3, dtype=kind)}
-        np.testing.assert_allclose(
-            loss.batch(masks, inputs=given),
-            loss.batch(masks, inputs={"x": [0.1, -0.3], "fee": [[1.3] * 2] * 2}),
-            rtol=1e-2,
-        )
+        expected = {"x": [0.1, -0.3], "fee": [[1.3] * 2] * 2}
+        near = float(torch.finfo(kind).eps)  # of the numbers given, and at most that of their sum
+        np.testing.assert_allclose(loss.batch(masks, inputs=given), loss.batch(masks, inputs=expected), rtol=near)
     assert loss({"a"}, inputs={"x": torch.tensor(0.0), "fee": torch.ones(2, dtype=torch.bfloat16)}) == 1
 
 

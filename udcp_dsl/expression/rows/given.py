@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError, RowFault, did_you_mean
-from udcp_dsl.expression.domain import Floats
+from udcp_dsl.expression.domain import Bools, Floats
 from udcp_dsl.expression.rows.declared import RowInput
 
 Declared = Mapping[str, RowInput]
@@ -189,7 +189,7 @@ def _refuse_undeclared(given: Any, known: Sequence[str]) -> None:
 
 def _refuse_lazy(what: str, given: Any) -> None:
     if type(given).__name__ == "LazyFrame":
-        raise InputError(f"{what} a LazyFrame: pass a DataFrame, which .collect() makes of it")
+        raise InputError(f"{what} a LazyFrame: call .collect() first")
 
 
 def column_names(given: Any) -> list[str] | None:
@@ -236,7 +236,8 @@ def table_columns(
             f"column {possible[0]!r} is an input, which the loss reads, and cannot be ignored: leave it out of ignore= "
             "(--ignore)"
         )
-    return columns_of(x, [column for column in left if x.name not in left or column not in labels])
+    labelled = set(labels) if x.name in left else set()
+    return columns_of(x, [column for column in left if column not in labelled])
 
 
 def _column(x: RowInput, given: Any, n: int, order: Sequence[int] | None) -> Floats:
@@ -249,7 +250,7 @@ def _column(x: RowInput, given: Any, n: int, order: Sequence[int] | None) -> Flo
     array = np.ascontiguousarray(array)
     wrong = ~((array >= x.low) & (array <= x.high))  # NaN is nowhere
     if wrong.any():
-        array = _at_rounded_ends(x, array, dtype)
+        array = _with_exact_ends(x, array, wrong, dtype)
         wrong = ~((array >= x.low) & (array <= x.high))
     if wrong.any():
         at = tuple(np.argwhere(wrong)[0].tolist())
@@ -265,12 +266,14 @@ def _column(x: RowInput, given: Any, n: int, order: Sequence[int] | None) -> Flo
     return array
 
 
-def _at_rounded_ends(x: RowInput, array: Floats, dtype: str) -> Floats:
-    """The array with each end of the range in place of that end rounded to the type of the array.
+def _with_exact_ends(x: RowInput, array: Floats, wrong: Bools, dtype: str) -> Floats:
+    """The array with an end of the range in place of `wrong` values that are this end, rounded to a shorter float.
 
-    The end 0.1 is 0.100000001 as float32, which is outside the range. Lists in files are read as Python numbers, so
-    whether they were float32 is not known; no number of another origin has just this value.
+    The end 0.1 is 0.100000001 as float32, which is outside the range. Lists in files are read as Python numbers, so it
+    is not known whether they were float32.
     """
+    if dtype.startswith(("int", "uint", "bool")):
+        return array
     for end in (x.low, x.high):
         with np.errstate(over="ignore"):
             rounded = [float(np.float32(end))]
@@ -278,7 +281,8 @@ def _at_rounded_ends(x: RowInput, array: Floats, dtype: str) -> Floats:
         if dtype == "bfloat16":
             mantissa, exponent = np.frexp(end)
             rounded.append(float(np.ldexp(np.round(np.ldexp(mantissa, 8)), exponent - 8)))
-        array = np.where(np.isin(array, rounded) & np.isfinite(array), end, array)
+        near = [value for value in rounded if value != 0.0 and np.isfinite(value)]
+        array = np.where(wrong & np.isin(array, near), end, array)
     return array
 
 
@@ -304,7 +308,7 @@ def _numbers(x: RowInput, given: Any) -> tuple[Floats, bool, str]:
     if array.dtype == object or array.dtype.kind in "US":
         array = _scalars(x, array)
     if array.dtype.kind not in "fiub":
-        raise InputError(f"input {x.name!r} holds {array.dtype}, not numbers")
+        raise InputError(f"input {x.name!r} contains {array.dtype}, not numbers")
     dtype = "bfloat16" if "bfloat16" in str(getattr(given, "dtype", "")) else array.dtype.name
     return array.astype(np.float64), by_name, dtype
 
@@ -330,7 +334,8 @@ def _readable(x: RowInput, given: Any) -> Any:
     parts = given if isinstance(given, list | tuple) else ()
     if isinstance(given, np.ma.MaskedArray) or any(isinstance(part, np.ma.MaskedArray) for part in parts):
         raise InputError(f"input {x.name!r} is a masked array: drop the masked rows and pass the rest as .data")
-    if hasattr(given, "toarray") or str(getattr(given, "layout", "torch.strided")) != "torch.strided":
+    layout = str(getattr(given, "layout", ""))
+    if hasattr(given, "toarray") or (layout.startswith("torch.") and layout != "torch.strided"):
         way_out = "toarray" if hasattr(given, "toarray") else "to_dense"
         raise InputError(f"input {x.name!r} is a sparse {type(given).__name__}: pass its .{way_out}()")
     if hasattr(given, "detach"):
@@ -349,7 +354,9 @@ def _plain(x: RowInput, given: Any) -> Any:
     except ValueError:
         return np.empty(0, dtype=object)
     if array.ndim == 0 and array.dtype.kind not in "fiub":
-        raise InputError(f"input {x.name!r} is a {type(given).__name__}: give an array or a list, of shape {x.shape()}")
+        raise InputError(
+            f"input {x.name!r} has type {type(given).__name__}: give an array or a list, of shape {x.shape()}"
+        )
     return array
 
 
