@@ -558,7 +558,9 @@ def _check_rows(X: Any, inputs: Any, **others: Any) -> None:
     if inputs is None or isinstance(inputs, RowInputs):  # RowInputs know their rows
         return
     n, columns = _num_samples(X), list(inputs.values()) if isinstance(inputs, Mapping) else [inputs]
-    wrong = [len(x) for x in columns if hasattr(x, "__len__") and not isinstance(x, Mapping) and len(x) != n]
+    wrong = [
+        len(x) for x in columns if hasattr(x, "__len__") and np.ndim(x) and not isinstance(x, Mapping) and len(x) != n
+    ]
     if wrong:
         # scikit-learn splits what has one row per row of X, but not a mapping.
         help = (

@@ -92,7 +92,7 @@ MADE_BY_US = frozenset({
 INTERNAL = {
     "Loss": (
         *("example", "known_inputs", "inputs_of", "of_spec", "costs_of", "interpret_positions", "form", "facts_of"),
-        *("fact", "reading", "typical", "of_rows", "declared_inputs", "summands"),
+        *("fact", "reading", "typical", "of_rows", "declared_inputs", "summands", "without_limits", "fixed_inputs"),
     ),
     "SetPredictor": (
         *("fitted", "calibrated", "promises", "kept", "rows", "use_chain", "true_scores", "threshold_rows", "prepare"),

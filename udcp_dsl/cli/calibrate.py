@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -97,15 +96,16 @@ def command(
 def _described(
     predictor: SetPredictor, output: str, accuracy: float, rows: int, findings: Sequence[SpecFinding]
 ) -> Description:
+    from udcp_dsl.prediction.oracle import default_options
     from udcp_dsl.spec_warnings import findings_table
 
     name, tuning, anchors = predictor.oracle.name, predictor.tuning, predictor.anchors
     limit_table, limit_lines = limits_shown(predictor)
-    defaults = inspect.signature(type(predictor.oracle)).parameters
+    defaults = default_options(name)
     settings = [
         f"{key} = {value}"
         for key, value in predictor.oracle.options.items()
-        if value is not None and not (key in defaults and value == defaults[key].default)
+        if value is not None and not (key in defaults and value == defaults[key])
     ]
     return Description(
         title=(

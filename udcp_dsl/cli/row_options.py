@@ -35,6 +35,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _FILE = re.compile(r"\.(npy|npz|csv|parquet|arrow|feather|txt|json)(:.*)?", re.IGNORECASE | re.DOTALL)
 
+_ARRAY = re.compile(r"\.np[yz](:.*)?$", re.IGNORECASE | re.DOTALL)
+
 _OPTIONS = {
     " with column= (--column)": " with --column",
     "carry and ignore are lists": "--carry and --ignore are lists",
@@ -50,6 +52,9 @@ _OPTIONS = {
     "simultaneous=True needs confidence,": "--simultaneous needs --confidence,",
     "simultaneous=True needs conditional": "--simultaneous needs --conditional",
     "class_names has": "--class-names has",
+    "class_names:": "--class-names:",
+    "of ignore= (--ignore)": "of --ignore",
+    ", or a repair that was made before, repair=udcp.Repair(exponent=...)": "",
     "pass probs.T": "save the transposed array",
     "several alphas: give alpha,": "several alphas: give --alpha,",
     "groups=": "--group",
@@ -129,6 +134,11 @@ class RowOptions:
     normalize: bool = False
     inputs_file: str | None = None
     inputs_given: frozenset[str] = frozenset()  # inputs given by --input, and so not read
+
+    @property
+    def of_arrays(self) -> bool:
+        """Whether the rows are arrays, which have no columns beside the labels."""
+        return _ARRAY.search(self.file) is not None or any(Path(self.file).glob("*.np[yz]"))
 
     @property
     def by_group(self) -> bool:

@@ -95,6 +95,6 @@ def _rows(place: SpecFolder, text: str, row_options: RowOptions) -> Supply:
     from udcp_dsl.studio.instances import own
 
     loss = loads(text, folder=place.folder, name=place.name)
-    bare = Path(row_options.file).suffix in (".npy", ".npz") and row_options.inputs_file is None
+    bare = row_options.of_arrays and row_options.inputs_file is None
     rows = row_options.read(loss.labels if bare else loss)  # inputs that an array lacks are drawn
     return own(rows, f"{len(rows):,} rows of {Path(row_options.file).name}")

@@ -162,7 +162,7 @@ def compare(
     compared = (losses,) if isinstance(losses, Loss) else tuple(losses)
     names = _names(compared)
     _check(asked, compared, {"splits": splits, "workers": workers})
-    called = _called(compared[0], label_names)
+    called = _checked_label_names(compared[0], label_names)
     contenders, skipped = _contenders(compared, names, oracles)
     _warn_of_free_labels(compared, contenders)
     given = {"y": y, "groups": groups, "inputs": inputs, "ids": ids, "ignore": ignore, "class_names": class_names}
@@ -223,7 +223,7 @@ def _check(promise: Promise, losses: Sequence[Loss], counts: Mapping[str, int]) 
             raise InputError(f"{name} is {value!r}: give a whole number, 1 or more")
 
 
-def _called(loss: Loss, label_names: Mapping[str, str] | None) -> dict[str, str]:
+def _checked_label_names(loss: Loss, label_names: Mapping[str, str] | None) -> dict[str, str]:
     """The names of labels for readers; InputError for what is not a label."""
     called = dict(label_names or {})
     unknown = sorted(set(called) - set(loss.labels))

@@ -6,9 +6,11 @@ are worse; their sizes and the cost of each summand show how they change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from udcp_dsl.comparison.results import Comparison, Summary
 from udcp_dsl.comparison.running import compare
@@ -165,11 +167,12 @@ def sweep(loss: Loss, probs: Any, y: Any = None, *, param: str, values: Sequence
     if param not in loss.params:
         known = did_you_mean(param, loss.params) or "it declares none"
         raise InputError(f"the spec has no parameter {param!r}; {known}")
-    if isinstance(values, str) or not isinstance(values, Iterable) or not list(values):
+    wanted = [] if isinstance(values, str) or np.ndim(values) == 0 else list(values)
+    if not wanted:
         raise InputError(f"values is {values!r}: give a list of numbers")
     if getattr(options.get("promise"), "conditional", options.get("conditional")) is not None:
         raise InputError("a sweep shows one guarantee: leave out conditional=, or compare at one value")
-    losses = [loss.with_params(**{param: value}) for value in values]
+    losses = [loss.with_params(**{param: value}) for value in wanted]
     numbers = tuple(made.params[param] for made in losses)
     if len(set(numbers)) < len(numbers):
         raise InputError(f"a value of {param} is given twice: give each once")

@@ -32,8 +32,6 @@ _HIGH_ALPHA = Fraction(1, 2)
 _ERROR_CHANCE = 1e-4
 # The mean highest p and the accuracy are far apart if they differ by this much.
 _MIN_DISAGREEMENT = 0.1
-# So many rows that are all right are reported.
-_MANY_ROWS = 100
 # Rows that share a draw move the coverage by at most their share; a smaller share than this is not reported.
 _SHARED = 0.01
 
@@ -76,11 +74,16 @@ def warn_of_another_order(rows: Rows) -> None:
 
 
 def warn_of_training_rows(rows: Rows) -> None:
-    """Warn if the likeliest label is right in all of many rows, as it often is in the rows of the training."""
-    if rows.hits == len(rows) >= _MANY_ROWS:
+    """Warn if the likeliest label is right in every row, as it often is on training rows, and not by chance.
+
+    If the probabilities were right, all rows would be right with probability prod p <= exp(-sum(1 - p)).
+    """
+    highest = rows.highest_probabilities
+    if rows.hits == len(rows) and float((1 - highest).sum()) > -math.log(_ERROR_CHANCE):
         warn(
-            f"the likeliest label is right in all {len(rows):,} rows. If the classifier was trained on these rows, "
-            "coverage is not guaranteed: use others",
+            f"the likeliest label is right in all {len(rows):,} rows, although its probability is "
+            f"{float(highest.mean()):.2f} on average. If the classifier was trained on these rows, coverage is not "
+            "guaranteed: use others",
             CalibrationWarning,
         )
 

@@ -466,6 +466,15 @@ def as_oracle(loss: Loss, oracle: str | Oracle, options: Mapping[str, object] | 
     return oracle
 
 
+def default_options(name: str) -> dict[str, object]:
+    """The defaults of the options of the oracle called `name`; empty if its factory does not say."""
+    try:
+        parameters = inspect.signature(_load(name)).parameters.values()
+    except ValueError:
+        return {}
+    return {x.name: x.default for x in parameters if x.default is not x.empty}
+
+
 def declaration_of(name: str) -> Declaration | None:
     """The declaration of the oracle called `name`, or None; OracleError for an unknown name. Compiles nothing."""
     return _declared(_load(name))
@@ -494,7 +503,8 @@ def without_limits(oracle: Oracle) -> Oracle:
     """The same oracle as if the spec had no limits, because of which it may need an anchor."""
     if not oracle.loss.limits or not oracle.wants_anchor:
         return oracle
-    made = make_oracle(oracle.name, oracle.loss.without_limits, **oracle.options)
+    rebuild, (kind, _, *rest) = oracle.__reduce__()
+    made: Oracle = rebuild(kind, oracle.loss.without_limits, *rest)
     made._listeners = oracle._listeners
     return made
 

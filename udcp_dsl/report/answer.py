@@ -136,7 +136,11 @@ def _saved(comparison: Comparison, found: Answer) -> str:
         return _part("", "What is saved?", f"Too few rows to compare with {name} at the same coverage.")
     share, low, high = saving
     spared = with_unit(number(abs(choice.rival.mean - choice.cost.mean)), rival.unit)
-    blind = ", the cheapest oracle that ignores your cost," if rival.oracle in _BLIND else ""
+    blind = (
+        ", the cheapest oracle that ignores your cost,"
+        if found.best.oracle not in _BLIND and rival.oracle in _BLIND
+        else ""
+    )
     than = f"than {name}{blind} at the same coverage: {escape(spared)} per row"
     one_split = "On the first split, " if comparison.splits > 1 else "On these rows, "
     range_ = f"(95 %: {_signed(low)} to {_signed(high)})"

@@ -263,12 +263,17 @@ def test_ids_of_a_file_are_taken_into_the_draw(tmp_path: Path) -> None:
     )
 
 
-# --- rows of the training ---
+# --- training rows ---
 
 
-def test_rows_that_are_all_right_are_told_once_they_are_many() -> None:
-    P, y = np.eye(3)[np.arange(100) % 3], np.arange(100) % 3
-    (message,) = said(lambda: SetPredictor(loss_of(3), "lac").calibrate(P, y))
-    assert message.startswith("the likeliest label is right in all 100 rows. If the classifier was trained on these")
-    assert said(lambda: SetPredictor(loss_of(3), "lac").calibrate(P[:99], y[:99])) == []
-    assert said(lambda: SetPredictor(loss_of(3), "lac").calibrate(P, [1, *y[1:]])) == []
+def test_rows_that_are_all_right_against_their_probabilities_are_told() -> None:
+    """Forty rows of 0.75 are all right with probability 1e-5, thirty with 2e-4."""
+    P = np.full((40, 3), 0.125) + 0.625 * np.eye(3)[np.arange(40) % 3]
+    y = P.argmax(axis=1)
+    (message,) = [x for x in said(lambda: SetPredictor(loss_of(3), "lac").calibrate(P, y)) if "trained" in x]
+    assert message.startswith(
+        "the likeliest label is right in all 40 rows, although its probability is 0.75 on average"
+    )
+    for rows, truth in ((P[:30], y[:30]), (P, [1, *y[1:]]), (np.eye(3)[y], y)):
+        warned = said(lambda rows=rows, truth=truth: SetPredictor(loss_of(3), "lac").calibrate(rows, truth))  # type: ignore[misc]
+        assert not [x for x in warned if "trained" in x]

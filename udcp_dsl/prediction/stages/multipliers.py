@@ -51,7 +51,7 @@ _STREAM = 33  # the random stream for the folds, different for each stage
 # A mean counts as at its limit if it is below by at most this many standard errors.
 _LIMIT_TOLERANCE = 0.05
 # A limit with a multiplier is met by far more than needed if its mean is below it by more standard errors than this.
-_JUMP_ERRORS = 3.0
+_JUMP_ERRORS = 3.0  # standard errors: chance alone exceeds them in one of 700 limits
 # Relative precision of the prices of the best sets.
 _PRICE_PRECISION = 1e-3
 
@@ -237,7 +237,7 @@ class TuningRows:
 
     def _dual_of(self, some: Sequence[int]) -> Dual:
         """The multipliers of some of the limits, as if the spec had no others."""
-        without, near, scale = self._without_limits
+        without, near, scale = self._start
         chosen = list(some)
 
         def means(multipliers: tuple[float, ...]) -> Floats:
@@ -251,7 +251,7 @@ class TuningRows:
         return find_multipliers(means, at_most, near[chosen], scale[chosen])
 
     @cached_property
-    def _without_limits(self) -> tuple[Floats, Floats, Floats]:
+    def _start(self) -> tuple[Floats, Floats, Floats]:
         """The mean of each limit's expression without limits, by how much a mean may be below its limit and count as at
         it, and the expected size of its multiplier."""
         masks, at_most = self.sets((0.0,) * len(self._limits)), np.array([limit.at_most for limit in self._limits])
@@ -289,7 +289,7 @@ class TuningRows:
 
     def warn_of_jumps(self, effects: LimitEffects) -> None:
         """Warn of limits whose mean jumps past them: of two sides of a step, the one where the limit holds is taken."""
-        _, near, _ = self._without_limits
+        _, near, _ = self._start
         for limit, effect, error in zip(self._limits, effects.limits, near / _LIMIT_TOLERANCE, strict=True):
             if effect.multiplier and limit.at_most - effect.mean > _JUMP_ERRORS * max(error, effect.error):
                 warn(
@@ -297,7 +297,7 @@ class TuningRows:
                     f"{len(self._own):,} tuning rows, the mean of {limit.text} jumps past the limit to "
                     f"{effect.mean:.3g} (no multiplier was found that brings it nearer), and the mean cost rises from "
                     f"{effects.cost_without:.3g} to {effects.cost:.3g}; add small costs that differ between labels to "
-                    "the loss, or loosen the limit",
+                    "the loss, or raise the limit",
                     CalibrationWarning,
                 )
 
