@@ -26,8 +26,8 @@ MISTAKES = [
     ),
     (
         "calibrate pets.loss --probs y.npy --truth p.npy -o o.json",
-        "p.npy: true labels: the shape is (40, 4), expected one dimension; pass one column (for one-hot rows "
-        ".argmax(axis=1))",
+        "p.npy: true labels: the shape is (40, 4), expected one dimension; pass one column (of one-hot rows, "
+        ".argmax(axis=1)); were probabilities given in its place?",
     ),
     (
         f"calibrate pets.loss {ROWS} --weights y.npy",
