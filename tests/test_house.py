@@ -95,6 +95,18 @@ def _functions_in(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.Fu
         yield from _functions_in(node, name)
 
 
+def test_no_function_has_a_body_of_above_60_lines() -> None:
+    """Without its signature and its docstring, which are the API reference."""
+    found = {}
+    for path in (path for root in ROOTS for path in root.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                body = node.body[1:] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body
+                found[f"{path.relative_to(ROOT)}: {node.name}"] = (node.end_lineno or 0) - body[0].lineno + 1
+    assert len(found) > 3000
+    assert not {name: lines for name, lines in found.items() if lines > 60}
+
+
 def test_kernels_copy_arrays_by_put_and_fill() -> None:
     """numba's own copy of one array into another compares shapes, with a message that takes 1.7 s to compile."""
     kernels, found = 0, []

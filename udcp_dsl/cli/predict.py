@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from udcp_dsl.cli.row_options import RowOptions, check_folder, check_output, che
 from udcp_dsl.cli.solving import Computing, chooses_engine, computes, on_cluster, solving
 from udcp_dsl.cli.terminal import STDOUT, written_to
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.showing import Description, Line, in_unit
+from udcp_dsl.showing import Description, Line, counted, in_unit
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -83,31 +84,15 @@ def command(
 
     Rows are processed in batches, so that memory does not grow with their number.
     """
-    from udcp_dsl.prediction.calibrate import show_level
-    from udcp_dsl.prediction.empty_sets import share_text
-    from udcp_dsl.prediction.files import known_ending
-    from udcp_dsl.prediction.least_covered import LeastCovered
     from udcp_dsl.prediction.predictor import SetPredictor
     from udcp_dsl.prediction.streams.identities import refuse_shared_ids
     from udcp_dsl.prediction.streams.predicting import predict_file, write_p_values
-    from udcp_dsl.prediction.writing import P_VALUES, refuse_taken_names, sets_ending
 
     folder = _is_folder(output)
-    if folder:
-        check_folder(output)
-        sets_ending(f"part.{form or 'parquet'}")
-    else:
-        check_table(output, sets_ending)
-        if form is not None and output != STDOUT:
-            raise InputError("--format is for standard output (-o -) and folders: a file's extension sets its format")
-        if form not in (None, *_OF_TEXT):
-            raise InputError(f"standard output is for text, {' or '.join(_OF_TEXT)}, not {form}: name a file with -o")
-    refuse_taken_names(row_options.columns.carry)
-    if p_values_file is not None:
-        check_output(p_values_file)
-        known_ending(Path(p_values_file), P_VALUES)
+    _check_outputs(output, form, p_values_file, row_options.columns.carry)
     if computing.dask and not folder:
         raise InputError("--engine dask writes one file per input part: give a folder, -o sets/")
+    parts, existing = None, 0
     with collect_warnings() as warnings:
         predictor = SetPredictor.load(predictor_file)
         level = predictor.calibrated.level(alpha)
@@ -115,12 +100,14 @@ def command(
         predictor.calibrated.check_groups(row_options.by_group)
         refuse_shared_ids(source)
         if p_values_file is not None:
-            with solving(predictor.oracle, source.rows, computing, doing="p-values", blocks=True) as tell:
+            with (
+                _with_advice(lambda: _NOT_IN_PARTS),
+                solving(predictor.oracle, source.rows, computing, doing="p-values", blocks=True) as tell,
+            ):
                 write_p_values(predictor, source, p_values_file, tell)
-        before = 0
         if folder:
             parts = _opened(predictor, source, level, output, f".{form or 'parquet'}")
-            before = len(parts.files) - len(parts.remaining)
+            existing = len(parts.files) - len(parts.remaining)
             with _with_advice(lambda: _finished(parts)):
                 tally = _into_folder(predictor, parts, level, computing)
         else:
@@ -130,48 +117,105 @@ def command(
                 solving(predictor.oracle, source.rows, computing, doing="predicting", blocks=True) as tell,
             ):
                 tally = predict_file(predictor, source, file, level, tell)
-    where = "standard output" if output == STDOUT else output
-    parts_there = f"{before:,} of {len(parts.files):,} parts already existed" if before else ""
-    size = cost = handed = None
-    if tally.n:
-        size, cost = tally.size / tally.n, tally.cost / tally.n
-        handed = tally.handed_over / tally.n if predictor.loss.ceiling is not None else None
-        sentence = [f"{where}: {tally.n:,} sets at alpha {show_level(level)}", f"mean size {size:.4g}"]
-        empty = f"{tally.empty:,} empty ({share_text(tally.empty / tally.n)})"
-        sentence += [f"{in_unit('mean cost', predictor.loss.unit)} {cost:.6g}", *([empty] if tally.empty else [])]
-        sentence += [*([] if handed is None else [f"{handed:.1%} handed over"]), *([parts_there] if before else [])]
-    elif before and not parts.remaining:
-        sentence = [f"{where}: all {before:,} parts already existed"]
+    predicted = _Predicted(predictor, level, tally, output, p_values_file, parts, existing)
+    return finish(predicted.describe(), {"warnings": warnings}, err=output == STDOUT)
+
+
+def _check_outputs(output: str, form: str | None, p_values_file: str | None, carry: Sequence[str]) -> None:
+    """Refuse, before anything is read, what cannot be written."""
+    from udcp_dsl.prediction.files import known_ending
+    from udcp_dsl.prediction.writing import P_VALUES, refuse_taken_names, sets_ending
+
+    if _is_folder(output):
+        check_folder(output)
+        sets_ending(f"part.{form or 'parquet'}")
     else:
-        sentence = [f"{where}: 0 sets at alpha {show_level(level)}", "there were no rows"]
-    data: dict[str, Any] = {
-        "file": output,
-        **({} if p_values_file is None else {"p_values": p_values_file}),
-        "loss": predictor.loss.name,
-        "oracle": predictor.oracle.name,
-        "alpha": show_level(level),
-        **({"parts": len(parts.files), "parts_before": before} if folder else {}),
-        "n": tally.n,
-        "mean_size": size,
-        "mean_cost": cost,
-        "unit": predictor.loss.unit,
-        "empty": tally.empty,
-        "handed_over": handed,
-    }
-    summary = tally.coverage_summary(predictor, level)
-    lines: tuple[Line, ...] = ()
-    if isinstance(summary, LeastCovered):
-        lines, data["least_covered"] = summary.lines(), summary.as_dict()
-    elif summary is not None:
-        lines, data["risk"] = (_harm(summary),), vars(summary)
-    if folder and parts.manifest.parent == parts.folder:
-        lines = (
-            *lines,
-            f"the manifest is in the folder ({parts.manifest}): read the sets as "
-            f"{Path(output) / '*'}.{form or 'parquet'}",
-        )
-    described = Description(lines=lines, verdict=(", ".join(sentence),), data=data)
-    return finish(described, {"warnings": warnings}, err=output == STDOUT)
+        check_table(output, sets_ending)
+        if form is not None and output != STDOUT:
+            raise InputError("--format is for standard output (-o -) and folders: a file's extension sets its format")
+        if form not in (None, *_OF_TEXT):
+            raise InputError(f"standard output is for text, {' or '.join(_OF_TEXT)}, not {form}: name a file with -o")
+    refuse_taken_names(carry)
+    if p_values_file is not None:
+        check_output(p_values_file)
+        known_ending(Path(p_values_file), P_VALUES)
+
+
+@dataclass(frozen=True)
+class _Predicted:
+    """What was predicted and where it is; `parts` if that is a folder, of which `existing` were there before."""
+
+    predictor: SetPredictor
+    level: Fraction
+    tally: Tally
+    output: str
+    p_values_file: str | None
+    parts: ResultFolder | None
+    existing: int
+
+    def describe(self) -> Description:
+        """What is printed: a sentence on the sets and, if the truth is known, on their coverage."""
+        from udcp_dsl.prediction.least_covered import LeastCovered
+
+        summary, data, lines = self.tally.coverage_summary(self.predictor, self.level), self._data(), list[Line]()
+        if isinstance(summary, LeastCovered):
+            lines, data["least_covered"] = list(summary.lines()), summary.as_dict()
+        elif summary is not None:
+            lines, data["risk"] = [_harm(summary)], vars(summary)
+        parts = self.parts
+        if parts is not None and parts.manifest.parent == parts.folder:
+            files = Path(self.output) / f"*{parts.files[0].suffix}"
+            lines.append(f"the manifest is in the folder ({parts.manifest}): read the sets as {files}")
+        return Description(lines=tuple(lines), verdict=(self._sentence(),), data=data)
+
+    @property
+    def _means(self) -> tuple[float | None, float | None, float | None]:
+        """Mean size and cost and, for min(L, c), the share of rows handed over."""
+        tally = self.tally
+        if not tally.n:
+            return None, None, None
+        handed = tally.handed_over / tally.n if self.predictor.loss.ceiling is not None else None
+        return tally.size / tally.n, tally.cost / tally.n, handed
+
+    def _sentence(self) -> str:
+        from udcp_dsl.prediction.calibrate import show_level
+        from udcp_dsl.prediction.empty_sets import share_text
+
+        where, tally = "standard output" if self.output == STDOUT else self.output, self.tally
+        size, cost, handed = self._means
+        parts = 0 if self.parts is None else len(self.parts.files)
+        existed = f"{self.existing:,} of {counted(parts, 'part')} already existed"
+        if size is not None:
+            of = f"{in_unit('mean cost', self.predictor.loss.unit)} {cost:.6g}"
+            found = [f"{tally.n:,} sets at alpha {show_level(self.level)}", f"mean size {size:.4g}", of]
+            found += [f"{tally.empty:,} empty ({share_text(tally.empty / tally.n)})"] if tally.empty else []
+            found += [f"{handed:.1%} handed over"] if handed is not None else []
+            found += [existed] if self.existing else []
+        elif self.existing and self.parts is not None and not self.parts.remaining:
+            found = [f"nothing to do: {existed}"]
+        else:
+            found = [f"0 sets at alpha {show_level(self.level)}", "there were no rows"]
+        return f"{where}: {', '.join(found)}"
+
+    def _data(self) -> dict[str, Any]:
+        from udcp_dsl.prediction.calibrate import show_level
+
+        size, cost, handed = self._means
+        parts = {} if self.parts is None else {"parts": len(self.parts.files), "parts_before": self.existing}
+        return {
+            "file": self.output,
+            **({} if self.p_values_file is None else {"p_values": self.p_values_file}),
+            "loss": self.predictor.loss.name,
+            "oracle": self.predictor.oracle.name,
+            "alpha": show_level(self.level),
+            **parts,
+            "n": self.tally.n,
+            "mean_size": size,
+            "mean_cost": cost,
+            "unit": self.predictor.loss.unit,
+            "empty": self.tally.empty,
+            "handed_over": handed,
+        }
 
 
 @contextmanager

@@ -275,7 +275,7 @@ def test_the_command_predicts_parts_without_rows(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "0 sets at alpha 0.3" in done.output
     done = CliRunner().invoke(main, [*ask, str(folder / "part-2.parquet"), "-o", f"{tmp_path}/none/"])
-    assert "none/: all 1 parts already existed" in done.output
+    assert "none/: nothing to do: 1 of 1 part already existed" in done.output
 
 
 # As many times as it is told, in processes forked from one that has imported what takes two seconds.
