@@ -258,16 +258,9 @@ def coverage(
 ) -> Hover:
     """The strata side by side, and in each the oracles side by side."""
     axes = figure.subplots()
-    hover: Hover = []
     if level is not None:
         axes.axhline(level, color=INK.light, linestyle="--", linewidth=1, zorder=1)
-    for oracle, offset in _with_offsets(found):
-        at, points = _positions(found[oracle], order, offset)
-        middle = np.array([p.coverage for p in points])
-        drawn = axes.errorbar(
-            at, middle, yerr=_error_bars(points), label=shown(oracle, _NAME_LENGTH), **_marks(looks[oracle])
-        )
-        hover.append((drawn.lines[0], _hover_texts(oracle, points)))
+    hover = _draw_coverage(axes, found, order, looks)
     axes.set_xticks(range(len(order)), [shown(name, 12) for name in order])
     axes.set_xlim(-0.5, len(order) - 0.5)
     axes.set_ylim(*_coverage_limits(found))
@@ -291,16 +284,9 @@ def listed_coverage(
 ) -> Hover:
     """The strata one below the other, with names of any length."""
     axes = figure.subplots()
-    hover: Hover = []
     if level is not None:
         axes.axvline(level, color=INK.light, linestyle="--", linewidth=1, zorder=1)
-    for oracle, offset in _with_offsets(found):
-        at, points = _positions(found[oracle], order, offset)
-        middle = np.array([p.coverage for p in points])
-        drawn = axes.errorbar(
-            middle, at, xerr=_error_bars(points), label=shown(oracle, _NAME_LENGTH), **_marks(looks[oracle])
-        )
-        hover.append((drawn.lines[0], _hover_texts(oracle, points)))
+    hover = _draw_coverage(axes, found, order, looks, down=True)
     axes.set_yticks(range(len(order)), [shown(name, _NAME_LENGTH) for name in order])
     for place in range(1, len(order)):
         axes.axhline(place - 0.5, color=GRID.light, linewidth=0.8, zorder=0)
@@ -406,6 +392,24 @@ def _line(style: Style) -> dict[str, Any]:
 
 def _marks(style: Style) -> dict[str, Any]:
     return {**_line(style), "linestyle": "none", "elinewidth": 1.2, "ecolor": style.colour.light}
+
+
+def _draw_coverage(
+    axes: Any,
+    found: Mapping[str, Sequence[Point]],
+    order: Sequence[str],
+    looks: Mapping[str, Style],
+    down: bool = False,
+) -> Hover:
+    """A point with error bars per oracle and stratum; `down`: the strata are listed down the axis, not along it."""
+    hover: Hover = []
+    for oracle, offset in _with_offsets(found):
+        at, points = _positions(found[oracle], order, offset)
+        coverage, bars = np.array([p.coverage for p in points]), {"xerr" if down else "yerr": _error_bars(points)}
+        along, up = (coverage, at) if down else (at, coverage)
+        drawn = axes.errorbar(along, up, **bars, label=shown(oracle, _NAME_LENGTH), **_marks(looks[oracle]))
+        hover.append((drawn.lines[0], _hover_texts(oracle, points)))
+    return hover
 
 
 def _with_offsets(found: Mapping[str, Sequence[Point]]) -> Iterable[tuple[str, float]]:
