@@ -441,7 +441,9 @@ class Comparison(Result):
             alike = ", ".join(oracle for oracle, text in self.about.items() if text == about)
             yield Styled(f"{alike}: {about}", "dim")
         for (name, oracle), why in self.skipped.items():
-            yield Styled(f"{oracle} is left out for {name}: {why}", "dim")
+            reason, _, proof = why.partition(": ")
+            more = " (udcp check --why shows an example)" if proof else ""
+            yield Styled(f"{oracle} is left out for {name}: {reason}{more}", "dim")
         fractions = " : ".join(f"{f:.0%}" for f in self.fractions)
         yield Styled(
             f"{self.n:,} rows, {self.K} labels, accuracy {self.accuracy:.3f}; {counted(self.splits, 'split')} into "
