@@ -313,7 +313,7 @@ _MATHEMATICS = (
     Fault(
         "greedy: uses the categories of the previous row",
         "solvers/udcp_solvers/greedy_orders/incremental_cost.py",
-        "    for c in range(C):\n        state[A + c] = data[code[_WEIGHT] + c]\n",
+        "    put(state.touch_cost, growing.weight)\n",
         "",
         (GREEDY, ORDERS, "-k", "one_another or many_labels"),
     ),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from udcp_solvers.greedy_orders.incremental_cost import cost_with
+from udcp_solvers.greedy_orders.incremental_cost import Growing, State, cost_with
 from udcp_solvers.numeric.arrays import Floats, Indices, Row
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.filling import fill
@@ -57,9 +57,9 @@ def assign_lists(list_of: Indices, ranked: Indices, head: Indices, following: In
 
 
 @jit
-def ratio(code: Indices, data: Floats, state: Floats, ranked: Indices, denominator: Floats, r: int, M: float) -> float:
+def ratio(growing: Growing, state: State, ranked: Indices, denominator: Floats, r: int, M: float) -> float:
     """The greedy ratio of the label at rank r, as every path computes it."""
-    return float(max(M - cost_with(code, data, state, ranked[r]), 0.0) / denominator[r])
+    return float(max(M - cost_with(growing, state, ranked[r]), 0.0) / denominator[r])
 
 
 @jit

@@ -16,8 +16,9 @@ from udcp_dsl.expression import ir
 from udcp_dsl.expression.domain import CategoryMetric, DenseMetric, TreeMetric
 from udcp_dsl.expression.growth import Adds, Completes, Farthest, Growth, Larger, Smaller, Touches
 from udcp_dsl.per_row import array_of, joined
-from udcp_solvers.numeric.arrays import Floats, Indices
+from udcp_solvers.numeric.arrays import Floats, Indices, Records, records
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
+from udcp_solvers.numeric.filling import put
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -30,35 +31,38 @@ PLUS, LARGER, SMALLER, ALL, TOUCH, DENSE, TREE = range(7)
 CONSTANT, LEAF, TABLE, ADD, TIMES, MAXIMUM, MINIMUM, AT_LEAST, EQUAL, NOT, IF = range(11)
 
 
+ATOM = np.dtype([
+    ("kind", "i8"),
+    ("metric", "i8"),  # the index of its distances in `Growing`, or -1
+    ("start", "f8"),  # the value on the empty set, or one that the first label replaces
+    ("whole", "f8"),  # ALL: how many labels complete it
+], align=True)  # fmt: skip
+# A category of a label, and the atom that this category belongs to.
+ENTRY = np.dtype([("atom", "i8"), ("category", "i8")], align=True)
+# The operands are earlier operations; but the first of LEAF is an atom, and the second of TABLE is where it begins.
+OPERATION = np.dtype([("kind", "i8"), ("first", "i8"), ("second", "i8"), ("third", "i8")], align=True)
+
+
 class Growing(NamedTuple):
     """A atoms over K labels, E entries of labels in categories, and a program of N operations.
 
-    `code` and `data` hold the same again, packed for compiled functions: these count references to every array that
-    they receive, which for twenty arrays costs more than the work itself.
+    Numbers that may differ by row are in arrays of their own, all others in records.
     """
 
-    kind: Indices  # (A,)
-    start: Floats  # (A,) the value on the empty set, or one that the first label replaces
+    atoms: Records  # (A,) ATOM
     number: Floats  # (A, K) a label's own number
-    metric: Indices  # (A,) the index of its distances below, or -1
-    entries: Indices  # (K + 1,) where each label's entries begin
-    entry_atom: Indices  # (E,)
-    entry_category: Indices  # (E,)
+    label_entries: Indices  # (K + 1,) where each label's entries begin
+    entries: Records  # (E,) ENTRY
     weight: Floats  # the cost of touching each category
+    operations: Records  # (N,) OPERATION
+    constant: Floats  # (N,) the number of CONSTANT, AT_LEAST and EQUAL
+    tolerance: Floats  # (N,) of EQUAL
+    tables: Floats  # one after another
     point: Indices  # (D, K) the row of each label in the matrix: its own, or one per set of categories
     dense: Floats  # (D, M, M)
     paths: NDArray[np.int32]  # (T, height, K) the ancestor of each label at each depth, or -1
     depth: NDArray[np.int32]  # (T, K) of the label's leaf
     edge: Floats  # (T,)
-    code: Indices
-    data: Floats
-
-
-# The header of `code`: how many atoms, labels, categories and operations there are; where the other parts of `code`
-# begin (kinds, entries, their atoms and categories, operations with operands); and where the parts of `data` begin
-# (numbers, starts, weights, sizes of ALL, constants, tables).
-_A, _K, _C, _N, _KIND, _ENTRIES, _ATOM, _CATEGORY, _OPERATION = range(9)
-_NUMBER, _START, _WEIGHT, _WHOLE, _CONSTANT, _TABLES, _HEADER = range(9, 16)
 
 
 def grow(loss: Loss) -> Growing | None:
@@ -174,48 +178,40 @@ class _Builder:
 
     def done(self) -> Growing:
         K = self.K
-        labels = np.concatenate([np.empty(0, np.int64), *(y for y, _, _ in self.entries)])
-        atoms = np.concatenate([np.empty(0, np.int64), *(np.full(len(y), a) for y, a, _ in self.entries)])
-        categories = np.concatenate([np.empty(0, np.int64), *(c for _, _, c in self.entries)])
-        order = np.argsort(labels, kind="stable")
         height = max([tree.hierarchy.path.shape[1] for tree in self.trees], default=0)
-        kind = np.array([a[0] for a in self.atoms], np.int64)
-        start = np.array([a[1] for a in self.atoms], np.float64)
-        number = array_of([a[2] for a in self.atoms]) if self.atoms else np.zeros((0, K))
-        entries = np.searchsorted(labels[order], np.arange(K + 1)).astype(np.int64)
-        weight = np.concatenate([np.empty(0), *self.weights])  # `PerRow` if some weights differ by row
-        operations = np.zeros((len(self.ops), 4), np.int64)
-        for i, (operation, operands, _, _) in enumerate(self.ops):
-            operations[i, : 1 + len(operands)] = (operation, *operands)
-        counts = (len(kind), K, len(weight), len(self.ops))
-        code, code_at = _joined(_HEADER, kind, entries, atoms[order], categories[order], operations.ravel())
-        whole = np.array([a[3] for a in self.atoms], np.float64)
-        constant = array_of([x for op in self.ops for x in op[2:]])
-        data, data_at = _joined(0, number.ravel(), start, weight, whole, constant, *self.tables)
-        code[:_HEADER] = (*counts, *code_at, *data_at[:5], data_at[5] if self.tables else 0)
+        label_entries, entries = self._entries()
         return Growing(
-            kind=kind,
-            start=start,
-            number=number,
-            metric=np.array([a[4] for a in self.atoms], np.int64),
+            atoms=_records_of(ATOM, [(kind, metric, start, whole) for kind, start, _, whole, metric in self.atoms]),
+            number=array_of([a[2] for a in self.atoms]) if self.atoms else np.zeros((0, K)),
+            label_entries=label_entries,
             entries=entries,
-            entry_atom=atoms[order],
-            entry_category=categories[order],
-            weight=weight,
+            weight=np.concatenate([np.empty(0), *self.weights]),  # `PerRow` if some weights differ by row
+            operations=_records_of(OPERATION, [(op, *(*at, 0, 0, 0)[:3]) for op, at, _, _ in self.ops]),
+            constant=array_of([op[2] for op in self.ops]),
+            tolerance=array_of([op[3] for op in self.ops]),
+            tables=joined([np.empty(0), *self.tables]),
             point=np.array([point for _, point in self.dense], np.int64).reshape(len(self.dense), K),
             dense=_stacked([matrix for matrix, _ in self.dense]),
             paths=np.array([_above(tree, height) for tree in self.trees], np.int32).reshape(len(self.trees), height, K),
             depth=np.array([tree.leaf_depth for tree in self.trees], np.int32).reshape(len(self.trees), K),
             edge=np.array([tree.edge for tree in self.trees], np.float64),
-            code=code,
-            data=data,
         )
 
+    def _entries(self) -> tuple[Indices, Records]:
+        """Where the entries of each label begin, and the entries by label."""
+        labels = np.concatenate([np.empty(0, np.int64), *(y for y, _, _ in self.entries)])
+        order = np.argsort(labels, kind="stable")
+        entries = records(len(labels), ENTRY)
+        entries.atom = np.concatenate([np.empty(0, np.int64), *(np.full(len(y), a) for y, a, _ in self.entries)])[order]
+        entries.category = np.concatenate([np.empty(0, np.int64), *(c for _, _, c in self.entries)])[order]
+        return np.searchsorted(labels[order], np.arange(self.K + 1)).astype(np.int64), entries
 
-def _joined(header: int, *parts: NDArray[Any]) -> tuple[NDArray[Any], list[int]]:
-    """The parts in one array after a header, and where each part begins."""
-    starts = np.cumsum([header, *map(len, parts)])[:-1].tolist()
-    return joined([np.zeros(header, np.int64), *parts]), starts
+
+def _records_of(fields: np.dtype[Any], values: list[tuple[float, ...]]) -> Records:
+    """Records with these values of their fields."""
+    found = records(len(values), fields)
+    found[:] = np.array(values, fields)
+    return found
 
 
 def _stacked(matrices: list[Floats]) -> Floats:
@@ -236,105 +232,111 @@ def _above(tree: TreeMetric, height: int) -> NDArray[np.int32]:
     return above
 
 
-# The state of a growing set is one array: the values of the atoms; what each category still costs; for a candidate
-# label and each atom, the largest distance to the set and to itself, which the caller fills in; and scratch space.
+ATOM_STATE = np.dtype([
+    ("value", "f8"),  # on the set
+    ("far", "f8"),  # the largest distance of a candidate label to the set and to itself, which the caller fills in
+    ("value_with", "f8"),  # on the set with the candidate
+], align=True)  # fmt: skip
 
 
-def new_state(code: Indices) -> Floats:
+class State(NamedTuple):
+    """A growing set."""
+
+    atoms: Records  # (A,) ATOM_STATE
+    touch_cost: Floats  # what each category still costs
+    results: Floats  # (N,) of the operations
+
+
+def new_state(growing: Growing) -> State:
     """A state; call `clear` before use."""
-    return np.zeros(3 * code[_A] + code[_C] + code[_N])
+    return State(
+        atoms=records(len(growing.atoms), ATOM_STATE),
+        touch_cost=np.zeros(len(growing.weight)),
+        results=np.zeros(len(growing.operations)),
+    )
 
 
 @jit
-def clear(code: Indices, data: Floats, state: Floats) -> None:
+def clear(growing: Growing, state: State) -> None:
     """Make the set empty."""
-    A, C = code[_A], code[_C]
-    for a in range(A):
-        state[a] = data[code[_START] + a]
-    for c in range(C):
-        state[A + c] = data[code[_WEIGHT] + c]
+    for a in range(len(state.atoms)):
+        state.atoms[a].value = growing.atoms[a].start
+    put(state.touch_cost, growing.weight)
 
 
 @jit
-def distance_offset(code: Indices) -> int:
-    """Where in a state the caller puts the largest distances of a candidate label."""
-    return int(code[_A] + code[_C])
-
-
-@jit
-def cost_with(code: Indices, data: Floats, state: Floats, y: int) -> float:
+def cost_with(growing: Growing, state: State, y: int) -> float:
     """L(S + y)."""
-    A, left, far = code[_A], code[_A], code[_A] + code[_C]
-    after = far + A
-    for a in range(A):
-        number = data[code[_NUMBER] + a * code[_K] + y]
-        state[after + a] = _with_own(code[code[_KIND] + a], state[a], number, state[far + a])
-    for e in range(code[code[_ENTRIES] + y], code[code[_ENTRIES] + y + 1]):
-        state[after + code[code[_ATOM] + e]] += state[left + code[code[_CATEGORY] + e]]
-    for a in range(A):
-        if code[code[_KIND] + a] == ALL:
-            state[after + a] = 1.0 if state[after + a] == data[code[_WHOLE] + a] else 0.0
-    return _folded(code, data, state, after, after + A)
+    atoms, touch_cost = state.atoms, state.touch_cost
+    _add_own_numbers(growing, atoms, y)
+    for e in range(growing.label_entries[y], growing.label_entries[y + 1]):
+        entry = growing.entries[e]
+        atoms[entry.atom].value_with += touch_cost[entry.category]
+    for a in range(len(atoms)):
+        if growing.atoms[a].kind == ALL:
+            atoms[a].value_with = 1.0 if atoms[a].value_with == growing.atoms[a].whole else 0.0
+    return _evaluate(growing, state)
 
 
 @jit
-def push(code: Indices, data: Floats, state: Floats, y: int) -> None:
+def push(growing: Growing, state: State, y: int) -> None:
     """Add y to S."""
-    A, left, far = code[_A], code[_A], code[_A] + code[_C]
-    for a in range(A):
-        number = data[code[_NUMBER] + a * code[_K] + y]
-        state[a] = _with_own(code[code[_KIND] + a], state[a], number, state[far + a])
-    for e in range(code[code[_ENTRIES] + y], code[code[_ENTRIES] + y + 1]):
-        category = left + code[code[_CATEGORY] + e]
-        state[code[code[_ATOM] + e]] += state[category]
-        state[category] = 0.0
+    atoms, touch_cost = state.atoms, state.touch_cost
+    _add_own_numbers(growing, atoms, y)
+    for a in range(len(atoms)):
+        atoms[a].value = atoms[a].value_with
+    for e in range(growing.label_entries[y], growing.label_entries[y + 1]):
+        entry = growing.entries[e]
+        atoms[entry.atom].value += touch_cost[entry.category]
+        touch_cost[entry.category] = 0.0
 
 
 @jit
-def _with_own(kind: int, value: float, number: float, far: float) -> float:
-    if kind in (PLUS, ALL):
-        return value + number
-    if kind == LARGER:
-        return max(value, number)
-    if kind == SMALLER:
-        return min(value, number)
-    if kind == TOUCH:
-        return value
-    return max(value, far)
+def _add_own_numbers(growing: Growing, atoms: Records, y: int) -> None:
+    """Set the values of the atoms with y, by its own numbers and distances; its categories are not added yet."""
+    for a in range(len(atoms)):
+        kind, atom, number = growing.atoms[a].kind, atoms[a], growing.number[a, y]
+        if kind in (PLUS, ALL):
+            atom.value_with = atom.value + number
+        elif kind == LARGER:
+            atom.value_with = max(atom.value, number)
+        elif kind == SMALLER:
+            atom.value_with = min(atom.value, number)
+        elif kind == TOUCH:
+            atom.value_with = atom.value
+        else:
+            atom.value_with = max(atom.value, atom.far)
 
 
 @jit
-def _folded(code: Indices, data: Floats, state: Floats, atoms: int, results: int) -> float:
-    """Evaluate the expression on the atoms' values from state[atoms] on; results of operations go to state[results]
-    on."""
-    last = code[_N] - 1
-    for i in range(last + 1):
-        at = code[_OPERATION] + 4 * i
-        operation, a = code[at], code[at + 1]
-        x = state[results + a]
-        number = data[code[_CONSTANT] + 2 * i]
-        result = number
-        if operation == LEAF:
-            result = state[atoms + a]
-        elif operation == TABLE:
-            result = data[code[_TABLES] + code[at + 2] + int(x)]
-        elif operation == NOT:
+def _evaluate(growing: Growing, state: State) -> float:
+    """The expression on the atoms' values with the candidate."""
+    results = state.results
+    for i in range(len(results)):
+        operation = growing.operations[i]
+        kind, x = operation.kind, results[operation.first]
+        result = growing.constant[i]
+        if kind == LEAF:
+            result = state.atoms[operation.first].value_with
+        elif kind == TABLE:
+            result = growing.tables[operation.second + int(x)]
+        elif kind == NOT:
             result = 1.0 - x
-        elif operation == AT_LEAST:
-            result = 1.0 if x >= number else 0.0
-        elif operation == EQUAL:
-            result = 1.0 if abs(x - number) <= data[code[_CONSTANT] + 2 * i + 1] else 0.0
-        elif operation != CONSTANT:
-            z = state[results + code[at + 2]]
-            if operation == ADD:
+        elif kind == AT_LEAST:
+            result = 1.0 if x >= growing.constant[i] else 0.0
+        elif kind == EQUAL:
+            result = 1.0 if abs(x - growing.constant[i]) <= growing.tolerance[i] else 0.0
+        elif kind != CONSTANT:
+            z = results[operation.second]
+            if kind == ADD:
                 result = x + z
-            elif operation == TIMES:
+            elif kind == TIMES:
                 result = x * z
-            elif operation == MAXIMUM:
+            elif kind == MAXIMUM:
                 result = max(x, z)
-            elif operation == MINIMUM:
+            elif kind == MINIMUM:
                 result = min(x, z)
             else:
-                result = z if x > 0.5 else state[results + code[at + 3]]
-        state[results + i] = result
-    return float(state[results + last])
+                result = z if x > 0.5 else results[operation.third]
+        results[i] = result
+    return float(results[-1])

@@ -56,20 +56,20 @@ class SumModel(NamedTuple):
 def list_labels(growing: Growing) -> Lists | None:
     """The lists and classes of a loss, or None where labels have too many categories."""
     K = growing.number.shape[1]
-    counts = np.diff(growing.entries)
+    counts = np.diff(growing.label_entries)
     m = int(counts.max(initial=0))
     if m > MOST_CATEGORIES:
         return None
     category = np.full((K, m), -1)
-    category[np.repeat(np.arange(K), counts), _index_in_run(counts)] = growing.entry_category
+    category[np.repeat(np.arange(K), counts), _index_in_run(counts)] = growing.entries.category
     own = np.zeros(K, np.int64)
-    for kind, number in zip(growing.kind, growing.number, strict=True):
+    for kind, number in zip(growing.atoms.kind, growing.number, strict=True):
         if kind in (PLUS, LARGER, SMALLER, ALL):
             own = _pair_ids(own, _value_ids(number))
     ids = own
     for column in category.T:
         ids = _pair_ids(ids, column + 1)
-    for kind, metric in zip(growing.kind, growing.metric, strict=True):
+    for kind, metric in zip(growing.atoms.kind, growing.atoms.metric, strict=True):
         if kind == DENSE:
             ids = _pair_ids(growing.point[metric], ids)  # labels of a matrix stay in their order
         elif kind == TREE:
@@ -139,7 +139,7 @@ def _classes(growing: Growing, own: Indices, category: Indices) -> tuple[Indices
 
 def _atom_of_category(growing: Growing) -> Indices:
     atom = np.zeros(len(growing.weight), np.int64)
-    atom[growing.entry_category] = growing.entry_atom
+    atom[growing.entries.category] = growing.entries.atom
     return atom
 
 
@@ -181,10 +181,10 @@ def sum_model(loss: Loss, growing: Growing, lists: Lists, M: float) -> SumModel 
     K, G = loss.K, len(lists.member)
     # The first axis of these arrays is the row; its length is 1 if rows do not differ.
     coefficient = as_rows(array_of([total.coefficients.get(key, 0.0) for key in loss.expression.atoms]))
-    known = np.isin(growing.kind, (PLUS, LARGER, TOUCH, DENSE, TREE))
+    known = np.isin(growing.atoms.kind, (PLUS, LARGER, TOUCH, DENSE, TREE))
     if (coefficient[:, ~known] != 0).any():
         return None
-    plus = np.where(growing.kind == PLUS, coefficient, 0.0)
+    plus = np.where(growing.atoms.kind == PLUS, coefficient, 0.0)
     label = (plus[:, None, :] @ as_rows(growing.number)[:, :, lists.member])[:, 0]
     weight = as_rows(growing.weight) * coefficient[:, _atom_of_category(growing)]
     states = lists.class_of.shape[1]
@@ -194,8 +194,8 @@ def sum_model(loss: Loss, growing: Growing, lists: Lists, M: float) -> SumModel 
         left = (state >> lists.category_bit) & 1 == 0
         unpaid = [np.bincount(lists.category_list[left], own[category[left]], minlength=G) for own in weight]
         extra[:, lists.class_of[:, state]] = label + np.array(unpaid)
-    start = coefficient @ np.where(growing.kind == TOUCH, growing.start, 0.0)
-    far_weight = np.where(np.isin(growing.kind, (LARGER, DENSE, TREE)), coefficient, 0.0)
+    start = coefficient @ np.where(growing.atoms.kind == TOUCH, growing.atoms.start, 0.0)
+    far_weight = np.where(np.isin(growing.atoms.kind, (LARGER, DENSE, TREE)), coefficient, 0.0)
     steps = K + len(loss.expression.nodes) + 16
     slack = total.off + 2.0**-48 * steps * (total.magnitude + abs(M))
     common = as_rows(total.of_size) + start[:, None]
@@ -204,7 +204,7 @@ def sum_model(loss: Loss, growing: Growing, lists: Lists, M: float) -> SumModel 
 
 def no_sum_model(loss: Loss, growing: Growing, lists: Lists) -> SumModel:
     """A model of infinite slack, which rules out no label."""
-    return SumModel(np.zeros(loss.K + 1), np.zeros(len(lists.unpaid)), np.zeros(len(growing.kind)), np.inf)
+    return SumModel(np.zeros(loss.K + 1), np.zeros(len(lists.unpaid)), np.zeros(len(growing.atoms)), np.inf)
 
 
 def _as_sum(loss: Loss, growing: Growing) -> _Sum | None:
@@ -245,10 +245,10 @@ def _sizes(growing: Growing) -> list[float]:
     """For each atom, a bound over all rows on the absolute values that it adds up."""
     number, weight = np.abs(as_rows(growing.number)).max(axis=0), np.abs(as_rows(growing.weight)).max(axis=0)
     largest = number.max(axis=1, initial=0.0)
-    sizes = np.where(np.isin(growing.kind, (LARGER, SMALLER)), largest, number.sum(axis=1))
-    sizes[growing.kind == TOUCH] = np.abs(growing.start[growing.kind == TOUCH])
+    sizes = np.where(np.isin(growing.atoms.kind, (LARGER, SMALLER)), largest, number.sum(axis=1))
+    sizes[growing.atoms.kind == TOUCH] = np.abs(growing.atoms.start[growing.atoms.kind == TOUCH])
     np.add.at(sizes, _atom_of_category(growing), weight)
-    for a, (kind, metric) in enumerate(zip(growing.kind, growing.metric, strict=True)):
+    for a, (kind, metric) in enumerate(zip(growing.atoms.kind, growing.atoms.metric, strict=True)):
         if kind == DENSE:
             sizes[a] = growing.dense[metric].max()
         elif kind == TREE:

@@ -15,9 +15,9 @@ from udcp_solvers.greedy_orders.incremental_cost import (
     DENSE,
     TREE,
     Growing,
+    State,
     clear,
     cost_with,
-    distance_offset,
     new_state,
     push,
 )
@@ -30,7 +30,7 @@ from udcp_solvers.numeric.filling import fill
 class Prefix(NamedTuple):
     """A growing set S, by D matrices and T trees."""
 
-    state: Floats  # of `incremental_cost`
+    state: State  # of `incremental_cost`
     far: Floats  # (D, M) the largest distance from each point to S and to itself
     ends: Indices  # (T, 2) the ends of a longest path between members of S
     longest: Indices  # (T,) the edges of that path, -1 if S is empty
@@ -40,13 +40,13 @@ def new_prefix(growing: Growing) -> Prefix:
     """A set to grow; call `clear_prefix` before use."""
     D, M, _ = growing.dense.shape
     T = len(growing.edge)
-    return Prefix(new_state(growing.code), np.empty((D, M)), np.empty((T, 2), np.int64), np.empty(T, np.int64))
+    return Prefix(new_state(growing), np.empty((D, M)), np.empty((T, 2), np.int64), np.empty(T, np.int64))
 
 
 @jit
 def clear_prefix(growing: Growing, prefix: Prefix) -> None:
     """Make the set empty."""
-    clear(growing.code, growing.data, prefix.state)
+    clear(growing, prefix.state)
     for m in range(len(growing.dense)):
         for j in range(growing.dense.shape[1]):
             prefix.far[m, j] = growing.dense[m, j, j]
@@ -56,16 +56,14 @@ def clear_prefix(growing: Growing, prefix: Prefix) -> None:
 @jit_inlined
 def extend(growing: Growing, prefix: Prefix, y: int) -> float:
     """Add label y to the set; returns L of it."""
-    code, data, state = growing.code, growing.data, prefix.state
-    at = distance_offset(code)
-    for a in range(len(growing.kind)):
-        m = growing.metric[a]
-        if growing.kind[a] == DENSE:
-            state[at + a] = prefix.far[m, growing.point[m, y]]
-        elif growing.kind[a] == TREE:
-            state[at + a] = growing.edge[m] * _lengthen(growing, prefix, m, y)
-    cost = cost_with(code, data, state, y)
-    push(code, data, state, y)
+    for a in range(len(growing.atoms)):
+        kind, m = growing.atoms[a].kind, growing.atoms[a].metric
+        if kind == DENSE:
+            prefix.state.atoms[a].far = prefix.far[m, growing.point[m, y]]
+        elif kind == TREE:
+            prefix.state.atoms[a].far = growing.edge[m] * _lengthen(growing, prefix, m, y)
+    cost = cost_with(growing, prefix.state, y)
+    push(growing, prefix.state, y)
     for m in range(len(growing.dense)):
         far, row = prefix.far[m], growing.dense[m, growing.point[m, y]]
         for j in range(len(far)):

@@ -26,8 +26,8 @@ from udcp_solvers.greedy_orders.incremental_cost import (
     LARGER,
     TREE,
     Growing,
+    State,
     clear,
-    distance_offset,
     new_state,
     push,
 )
@@ -66,7 +66,7 @@ class Rows(NamedTuple):
 class Candidates(NamedTuple):
     """The G lists of one row, and scratch arrays; an axis G+ is padded to whole lanes."""
 
-    state: Floats  # of `incremental_cost`
+    state: State  # of `incremental_cost`
     head: Indices  # (G,) the rank of the label that may come next, K if the list is used up
     following: Indices  # (K,) the next rank of the same list
     touched: Indices  # (G,) which categories of the list are touched, as bits
@@ -98,10 +98,10 @@ def orders_by_steps(
 
 def _candidates_for(problem: Problem) -> Candidates:
     cost, member = problem.cost, problem.lists.member
-    A, G = len(cost.kind), len(member)
+    A, G = len(cost.atoms), len(member)
     padded = -(-G // _LANES) * _LANES
     return Candidates(
-        state=new_state(cost.code),
+        state=new_state(cost),
         head=np.empty(G, np.int64),
         following=np.empty(cost.number.shape[1], np.int64),
         touched=np.empty(G, np.int64),
@@ -129,10 +129,10 @@ def _fill(start: int, stop: int, rows: Rows, problem: Problem, ranks: Ranked, ca
 def _begin(problem: Problem, ranks: Ranked, candidates: Candidates) -> None:
     """Start with the empty set: every list has its likeliest label as head."""
     cost, lists = problem.cost, problem.lists
-    clear(cost.code, cost.data, candidates.state)
+    clear(cost, candidates.state)
     assign_lists(lists.list_of, ranks.label, candidates.head, candidates.following)
-    for a in range(len(cost.kind)):
-        kind, metric, far = cost.kind[a], cost.metric[a], candidates.far[a]
+    for a in range(len(cost.atoms)):
+        kind, metric, far = cost.atoms[a].kind, cost.atoms[a].metric, candidates.far[a]
         for g in range(len(lists.member)):
             y = lists.member[g]
             if kind == LARGER:
@@ -178,7 +178,7 @@ def _pick(problem: Problem, ranks: Ranked, candidates: Candidates, left: float) 
     _subtract_extra(gain, candidates.extra, left)
     for a in range(len(weight)):
         if weight[a] != 0.0:
-            _subtract_distances(gain, candidates.far[a], candidates.state[a], weight[a])
+            _subtract_distances(gain, candidates.far[a], candidates.state.atoms[a].value, weight[a])
     slack = problem.model.slack
     lower = _best_lower(gain.reshape(-1, _LANES), inverse.reshape(-1, _LANES), candidates.lanes, slack)
     # If no ratio is certainly above 0, all may be 0, and p decides.
@@ -241,9 +241,10 @@ def _cost_alike(problem: Problem, candidates: Candidates, g: int, h: int) -> boo
     """Whether L(S + y) is the same float for both lists: one class, and no distance tells them apart."""
     if candidates.current_class[g] != candidates.current_class[h]:
         return False
-    metric, far, state = problem.cost.metric, candidates.far, candidates.state
-    for a in range(len(metric)):
-        if metric[a] >= 0 and max(state[a], far[a, g]) != max(state[a], far[a, h]):
+    far = candidates.far
+    for a in range(len(problem.cost.atoms)):
+        value = candidates.state.atoms[a].value
+        if problem.cost.atoms[a].metric >= 0 and max(value, far[a, g]) != max(value, far[a, h]):
             return False
     return True
 
@@ -252,16 +253,15 @@ def _cost_alike(problem: Problem, candidates: Candidates, g: int, h: int) -> boo
 def _ratio(problem: Problem, ranks: Ranked, candidates: Candidates, g: int) -> float:
     """The greedy ratio of a list's head, to the bit, so that ties are decided correctly."""
     _load_distances(problem, candidates, g)
-    cost, r = problem.cost, candidates.head[g]
-    return ratio(cost.code, cost.data, candidates.state, ranks.label, ranks.denominator, r, problem.M)
+    r = candidates.head[g]
+    return ratio(problem.cost, candidates.state, ranks.label, ranks.denominator, r, problem.M)
 
 
 @jit
 def _load_distances(problem: Problem, candidates: Candidates, g: int) -> None:
     """Copy the distances of a list to the state of `incremental_cost`."""
-    at = distance_offset(problem.cost.code)
-    for a in range(len(problem.cost.kind)):
-        candidates.state[at + a] = candidates.far[a, g]
+    for a in range(len(candidates.far)):
+        candidates.state.atoms[a].far = candidates.far[a, g]
 
 
 # Take and update -----------------------------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ def _take(problem: Problem, ranks: Ranked, candidates: Candidates, r: int) -> No
     y = ranks.label[r]
     g = problem.lists.list_of[y]
     _load_distances(problem, candidates, g)
-    push(problem.cost.code, problem.cost.data, candidates.state, y)
+    push(problem.cost, candidates.state, y)
     following = candidates.following[r]
     candidates.head[g] = following
     if following == len(ranks.label):
@@ -290,11 +290,11 @@ def _touch(problem: Problem, candidates: Candidates, y: int) -> None:
     if not lists.unpaid[candidates.current_class[of_y]]:
         return
     before = candidates.touched[of_y]
-    first = cost.entries[y]
-    for e in range(cost.entries[y + 1] - first):
+    first = cost.label_entries[y]
+    for e in range(cost.label_entries[y + 1] - first):
         if (before >> e) & 1 == 1:
             continue
-        category = cost.entry_category[first + e]
+        category = cost.entries[first + e].category
         for j in range(lists.category_start[category], lists.category_start[category + 1]):
             g = lists.category_list[j]
             candidates.touched[g] |= 1 << lists.category_bit[j]
@@ -307,11 +307,11 @@ def _touch(problem: Problem, candidates: Candidates, y: int) -> None:
 def _update_distances(problem: Problem, candidates: Candidates, y: int) -> None:
     """Update the distances of all lists to the set, which now contains y."""
     cost, lists = problem.cost, problem.lists
-    for a in range(len(cost.kind)):
-        metric = cost.metric[a]
-        if cost.kind[a] == DENSE:
+    for a in range(len(cost.atoms)):
+        kind, metric = cost.atoms[a].kind, cost.atoms[a].metric
+        if kind == DENSE:
             _update_by_matrix(candidates.far[a], lists.distance[metric, cost.point[metric, y]])
-        elif cost.kind[a] == TREE:
+        elif kind == TREE:
             _update_by_tree(problem, candidates, a, lists.list_of[y])
 
 
@@ -325,7 +325,7 @@ def _update_by_matrix(far: Floats, row: Floats) -> None:
 def _update_by_tree(problem: Problem, candidates: Candidates, a: int, of_y: int) -> None:
     """Update tree distances. Two labels share 1 + d ancestors if their deepest common ancestor has depth d (the root:
     0)."""
-    tree = problem.cost.metric[a]
+    tree = problem.cost.atoms[a].metric
     far, common, above = candidates.far[a], candidates.common_depth, candidates.above[tree]
     depth, edge, member = problem.cost.depth[tree], problem.cost.edge[tree], problem.lists.member
     common[:] = -1

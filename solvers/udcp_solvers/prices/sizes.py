@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Probabilities, Records, plain, records
-from udcp_solvers.numeric.compiled import jit, over_rows
-from udcp_solvers.numeric.double_double import minus, plus, two_sum
+from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Probabilities, Record, Records, plain, records
+from udcp_solvers.numeric.compiled import jit, jit_uncounted, over_rows
+from udcp_solvers.numeric.double_double import plus, two_sum
 from udcp_solvers.numeric.falling import falling_order, order_scratch
+from udcp_solvers.numeric.filling import order_by
 from udcp_solvers.prices.hull import (
     AT_INFINITY,
     AT_ZERO,
@@ -45,12 +46,15 @@ _MAX_HELD = 65
 _MOVES = 16
 
 
-SET = np.dtype([("size", "i8"), ("cost", "f8"), ("cost_low", "f8"), ("rem", "f8"), ("rem_low", "f8")], align=True)
+# A set: its cost and the mass left out (high + low); for a prefix, also the sum of the absolute terms of its cost.
+_FIELDS = [("cost", "f8"), ("cost_low", "f8"), ("rem", "f8"), ("rem_low", "f8"), ("magnitude", "f8")]
+SET = np.dtype(_FIELDS, align=True)
 
 
 class RowTrace(NamedTuple):
     """The trace of one row: its p and scores; f and the label costs of the loss; the sets that were best at a price,
-    with size, cost, mass left out (high + low) and labels. `order` has the labels in their order at the last price."""
+    and their labels. `order` has the labels in their order at the last price, `prefixes` the sets of the first 0 to K
+    of them, `value` their l - mu p; `spare` is scratch."""
 
     p: Floats
     f: Floats
@@ -58,6 +62,9 @@ class RowTrace(NamedTuple):
     sets: Records
     chosen: Masks
     order: Ints
+    prefixes: Records
+    value: Floats
+    spare: Ints
     score: Floats
 
 
@@ -128,22 +135,24 @@ def _block(start: int, stop: int, P: Floats, f: Floats, costs: Floats, out: Floa
     """Score a block of rows, with its own arrays."""
     K = P.shape[1]
     chosen = np.empty((_MAX_HELD, K), dtype=np.bool_)
-    row = RowTrace(np.empty(K), f, costs, records(_MAX_HELD, SET), chosen, np.arange(K), np.empty(K))
+    sets, prefixes = records(_MAX_HELD, SET), records(K + 1, SET)
+    value, spare = np.empty(K), np.empty(K, np.int64)
+    row = RowTrace(np.empty(K), f, costs, sets, chosen, np.arange(K), prefixes, value, spare, np.empty(K))
     _rows(start, stop, P, row, np.arange(_MAX_HELD), out)
 
 
-@jit
+@jit_uncounted
 def _meeting(row: RowTrace, a: int, b: int) -> Slope:
     return slope_of_sets(row.sets[a], row.sets[b])
 
 
-@jit
+@jit_uncounted
 def _search(row: RowTrace, a: int, b: int, new: int, slope: Slope) -> int:
     _best(row, new, slope)
     return BELOW if is_below(_meeting(row, a, new), slope) else NEIGHBOURS
 
 
-@jit
+@jit_uncounted
 def _enter(row: RowTrace, a: int, b: int, slope: Slope) -> None:
     price = price_of(slope)
     for y in range(len(row.score)):
@@ -151,10 +160,10 @@ def _enter(row: RowTrace, a: int, b: int, slope: Slope) -> None:
             row.score[y] = min(row.score[y], price)
 
 
-_trace = jit(tracer(_meeting, _search, _enter))
+_trace = jit_uncounted(tracer(_meeting, _search, _enter))
 
 
-@jit
+@jit_uncounted
 def _rows(start: int, stop: int, P: Floats, row: RowTrace, slots: Ints, out: Floats) -> None:
     K = len(row.p)
     for n in range(start, stop):
@@ -169,68 +178,51 @@ def _rows(start: int, stop: int, P: Floats, row: RowTrace, slots: Ints, out: Flo
             out[n, y] = row.score[y]
 
 
-@jit
+@jit_uncounted
 def _best(row: RowTrace, v: int, slope: Slope) -> None:
-    """Make set v the best set at a price."""
-    p, f, costs, order = row.p, row.f, row.costs, row.order
+    """Make set v the best set at a price: the best prefix of the labels by rising l - mu p."""
+    _sort_labels(row, slope)
+    _sum_prefixes(row)
+    size = _best_prefix(row.prefixes, slope)
+    best, found = row.sets[v], row.prefixes[size]
+    best.cost, best.cost_low = found.cost, found.cost_low
+    best.rem, best.rem_low = found.rem, found.rem_low
+    for i in range(len(row.order)):
+        row.chosen[v, row.order[i]] = i < size
+
+
+@jit_uncounted
+def _sort_labels(row: RowTrace, slope: Slope) -> None:
+    """Sort labels by rising l - mu p. Neighbouring prices have nearly the same order, so sorting starts from that at
+    the last price; the result does not depend on where it starts from."""
+    p, costs, order, value = row.p, row.costs, row.order, row.value
     step, _, gain, _ = slope
     K = len(p)
-    value = np.empty(K)
     for y in range(K):
         value[y] = costs[y] * gain - step * p[y]
-    # Neighbouring prices have nearly the same order; the result does not depend on the order that sorting starts from.
-    for most in (_MOVES * K, K * K):
-        moves = 0
-        for i in range(1, K):
-            y = order[i]
-            j = i
-            while j > 0 and _before(y, order[j - 1], value, slope, p, costs):
-                order[j] = order[j - 1]
-                j -= 1
-            order[j] = y
-            moves += i - j
-            if moves > most:
-                break
-        if moves <= most:
-            break
-        fresh = np.argsort(value, kind="mergesort")
-        for i in range(K):
-            order[i] = fresh[i]
-    # Masses left out are summed from the end, so that small ones keep their digits; costs from the start.
-    rem, rem_low = np.zeros(K + 1), np.zeros(K + 1)
-    for k in range(K, 0, -1):
-        rem[k - 1], rem_low[k - 1] = plus(rem[k], rem_low[k], p[order[k - 1]])
-    cost, cost_low = 0.0, 0.0
-    size = 0.0
-    least = np.inf
-    best = row.sets[v]
-    best.size = -1
-    for k in range(K + 1):
-        if k > 0:
-            cost, cost_low = plus(cost, cost_low, costs[order[k - 1]])
-            size += abs(costs[order[k - 1]])
-        whole, whole_low = plus(cost, cost_low, f[k])
-        worth = gain * whole + step * rem[k]
-        near = _NEAR * (gain * (size + abs(f[k])) + step * rem[k])
-        if worth > least + near:
-            continue
-        better = worth < least - near
-        least = min(least, worth)
-        if not better:
-            rise, rise_low = minus(whole, whole_low, best.cost, best.cost_low)
-            fall, fall_low = minus(best.rem, best.rem_low, rem[k], rem_low[k])
-            sign = compare((rise, rise_low, fall, fall_low), slope)
-            # At a tie more mass; then the lower cost (at an infinite price); then fewer labels, which are found first.
-            better = sign < 0 or (sign == 0 and (fall > 0.0 or (fall == 0.0 and rise < 0.0)))
-        if better:
-            best.size = k
-            best.cost, best.cost_low = whole, whole_low
-            best.rem, best.rem_low = rem[k], rem_low[k]
-    for i in range(K):
-        row.chosen[v, order[i]] = i < best.size
+    if not _sort_by_insertion(order, value, slope, p, costs, _MOVES * K):
+        order_by(value, order, row.spare)
+        _sort_by_insertion(order, value, slope, p, costs, K * K)
 
 
-@jit
+@jit_uncounted
+def _sort_by_insertion(order: Ints, value: Floats, slope: Slope, p: Floats, costs: Floats, most_moves: int) -> bool:
+    """Sort labels by `_before`; gives up after too many moves, and returns whether it did not."""
+    moves = 0
+    for i in range(1, len(order)):
+        y = order[i]
+        j = i
+        while j > 0 and _before(y, order[j - 1], value, slope, p, costs):
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = y
+        moves += i - j
+        if moves > most_moves:
+            return False
+    return True
+
+
+@jit_uncounted
 def _before(y: int, z: int, value: Floats, slope: Slope, p: Floats, costs: Floats) -> bool:
     """Whether label y comes before z: less l - mu p, then (exact ties) more p, then less cost, then lower index."""
     step, _, gain, _ = slope
@@ -244,3 +236,51 @@ def _before(y: int, z: int, value: Floats, slope: Slope, p: Floats, costs: Float
     if p[y] != p[z]:
         return bool(p[y] > p[z])
     return bool(costs[y] < costs[z] or (costs[y] == costs[z] and y < z))
+
+
+@jit_uncounted
+def _sum_prefixes(row: RowTrace) -> None:
+    """The costs and the masses left out of all prefixes of the order. Masses are summed from the end, so that small
+    ones keep their digits; costs from the start."""
+    p, f, costs, order, prefixes = row.p, row.f, row.costs, row.order, row.prefixes
+    rem, rem_low = 0.0, 0.0
+    for k in range(len(p), -1, -1):
+        prefix = prefixes[k]
+        prefix.rem, prefix.rem_low = rem, rem_low
+        if k > 0:
+            rem, rem_low = plus(rem, rem_low, p[order[k - 1]])
+    cost, cost_low, magnitude = 0.0, 0.0, 0.0
+    for k in range(len(p) + 1):
+        prefix = prefixes[k]
+        prefix.cost, prefix.cost_low = plus(cost, cost_low, f[k])
+        prefix.magnitude = magnitude + abs(f[k])
+        if k < len(p):
+            cost, cost_low = plus(cost, cost_low, costs[order[k]])
+            magnitude += abs(costs[order[k]])
+
+
+@jit_uncounted
+def _best_prefix(prefixes: Records, slope: Slope) -> int:
+    """The size of the best prefix at a price. At a tie more mass is better; then a lower cost (at an infinite price);
+    then fewer labels, which are found first."""
+    step, _, gain, _ = slope
+    best, least = 0, np.inf
+    for k in range(len(prefixes)):
+        prefix = prefixes[k]
+        worth = gain * prefix.cost + step * prefix.rem
+        near = _NEAR * (gain * prefix.magnitude + step * prefix.rem)
+        if worth > least + near:
+            continue
+        if worth < least - near or _is_better(prefixes[best], prefix, slope):
+            best = k
+        least = min(least, worth)
+    return best
+
+
+@jit_uncounted
+def _is_better(best: Record, other: Record, slope: Slope) -> bool:
+    """Whether a set is better at a price than the best so far, compared exactly."""
+    found = slope_of_sets(best, other)
+    rise, _, fall, _ = found
+    sign = compare(found, slope)
+    return bool(sign < 0 or (sign == 0 and (fall > 0.0 or (fall == 0.0 and rise < 0.0))))
