@@ -38,8 +38,8 @@ def test_all_stages_try_it() -> None:
     assert found.ok, found
     claims = {verdict.claim for stage in found.stages for verdict in stage.verdicts if verdict.holds}
     assert "price: rows are scored by their own loss" in claims
-    assert "price on your rows: coverage follows its law" in claims
-    assert "evaluators agree with the interpreter" in claims
+    assert "price on your rows: coverage is what theory predicts" in claims
+    assert "all ways to compute the loss agree" in claims
     with pytest.raises(InputError, match="give inputs="):
         validate(udcp.loads(TEXT), cases=1, probs=P, y=y)
 
@@ -91,7 +91,7 @@ def test_the_command_takes_rows_with_their_inputs(tmp_path: Path) -> None:
     asked = ["validate", str(tmp_path / "s.loss"), "--cases", "1", "--oracle", "lac", "--alpha", "0.4", *files]
     done = CliRunner().invoke(main, [*asked, "--inputs", str(tmp_path / "in.npz")])
     assert done.exit_code == 0, done.output
-    assert "lac on your rows" in done.stdout
+    assert "as guaranteed for lac" in done.stdout
     done = CliRunner().invoke(main, asked)
     assert done.exit_code == 2
     assert "--inputs FILE" in done.stderr
