@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
@@ -81,6 +82,16 @@ def test_scores_by_mass_are_the_formula_on_generated_specs(data: st.DataObject) 
             assert found.tolist() == block_scores(
                 row, [*filter(None, blocks), *singles], own_share(row, oracle.options)
             )
+
+
+def test_the_mass_before_a_block_is_rounded_once() -> None:
+    """The sum of the last three is rounded down; it would be rounded up if the second block were rounded before."""
+    p = np.array([8, 8, 8, 4, 7]) / 35
+    scores = Ilp(size_of("0..4"), levels=[0.3, 0.8, 0.99]).scores([p])[0]
+    blocks = [[0, 1], [2, 4], [3]]
+    rests = [1, math.fsum([p[2], p[4], p[3]]), p[3]]
+    assert scores.tolist() == [-next(r for r, b in zip(rests, blocks, strict=True) if y in b) for y in range(5)]
+    assert scores.tolist() == block_scores(p.tolist(), blocks, 1.0)
 
 
 def by_falling_p(p: Floats, mask: Masks) -> list[int]:

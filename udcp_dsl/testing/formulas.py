@@ -46,7 +46,7 @@ def block_scores(p: Sequence[float], blocks: Sequence[Sequence[int]], share: flo
     for place, block in enumerate(blocks, 1):
         own = sum((Fraction(float(p[y])) for y in block), Fraction(0))
         after -= own
-        rest = after + Fraction(share * float(own))
+        rest = after + (own if share == 1 else Fraction(share * float(own)))  # all of a block's mass is not rounded
         value = -1.0 if place == 1 and share == 1 else -float(rest) if rest else place * 1e-300
         last = max(value, math.nextafter(last, math.inf))
         for y in block:
