@@ -86,7 +86,7 @@ def main() -> None:
     import udcp_dsl as udcp
 
     K = chosen.labels
-    P = rows(500, K, 0)
+    P = rows(500, K, 0, "sure")
     y = [str(np.random.default_rng(i).choice(K, p=p / p.sum())) for i, p in enumerate(P.astype(np.float64))]
     predictor = udcp.SetPredictor(udcp.loads(spec(K)), "price", alpha=0.1, repair=None).calibrate(P, y)
     in_process(predictor, P, 10)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -133,7 +134,8 @@ def test_a_stranger_declares_the_same_way() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("spec", "name"), EVERY, ids=[f"{spec.stem}-{name}" for spec, name in EVERY])
 def test_the_time_is_as_declared(spec: Path, name: str) -> None:
-    """The class, not a number: a row stays below its bound, and is not a twentieth of what its class begins with."""
+    """The class, not a number: a row stays below its bound, and is not a twentieth of what its class begins with. No
+    time is declared where a solver may have to be asked."""
     loss = udcp.load(spec, loss=name)
     for oracle in OURS:
         way = declared(oracle).way(loss)
@@ -142,4 +144,5 @@ def test_the_time_is_as_declared(spec: Path, name: str) -> None:
         seconds = seconds_per_row(oracle, loss)
         assert seconds is not None
         begins = {Time.MICROSECONDS: 0.0, Time.MILLISECONDS: 1e-3, Time.LONGER: 1e-2}[way.time]
-        assert begins / 20 <= seconds < way.time.most, (oracle, way, seconds)
+        least = 0.0 if math.isinf(way.seconds) else begins / 20
+        assert least <= seconds < way.time.most, (oracle, way, seconds)
