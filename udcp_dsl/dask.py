@@ -83,14 +83,14 @@ def predict_parts(
     Tally
         Number, size and cost of the sets that were made now.
     """
-    level = predictor.calibrated.level(alpha)
+    level = predictor.level(alpha)
     ending = f".{form}"
     sets_ending(f"part{ending}")
     known: dict[str, Any] = {"class_names": predictor.class_names, "inputs": predictor.inputs}
     known["unread"] = _unread_inputs(predictor)
     how: dict[str, Any] = {"logits": predictor.logits, "normalize": predictor.normalize}
     source = open_rows(probs, predictor.loss.labels, **{**known, **columns}, **how)
-    predictor.calibrated.check_groups(source.wanted.columns.group_column is not None)
+    predictor.promise.check_groups(source.wanted.columns.group_column is not None)
     refuse_taken_names(source.wanted.columns.carry)
     refuse_shared_ids(source)
     parts = open_folder(Path(folder), ending, predictor, source, level)

@@ -34,16 +34,16 @@ from udcp_dsl.prediction.calibrate.cross import CrossCalibration, equal_folds
 from udcp_dsl.prediction.containers import refuse_another_index
 from udcp_dsl.prediction.evaluation import Evaluation, evaluate, measure
 from udcp_dsl.prediction.input_warnings import warn_of_high_alpha
-from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle, Probabilities, make_oracle
+from udcp_dsl.prediction.oracle import Oracle, make_oracle
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.probability_repair import Repair
 from udcp_dsl.prediction.promises.promise import OPTIONS, Promise, Temperature
-from udcp_dsl.prediction.rows import row_attributes, rows_of
+from udcp_dsl.prediction.rows import Rows, row_attributes, rows_of
 from udcp_dsl.prediction.rows.value import indexed_inputs
 from udcp_dsl.prediction.sets import PredictionSets
 from udcp_dsl.prediction.stages.anchors import find_anchor
-from udcp_dsl.prediction.stages.chain import restored
-from udcp_dsl.prediction.stages.setting import Setting
+from udcp_dsl.prediction.stages.chain import plain, read
+from udcp_dsl.prediction.stages.stage import FitContext
 from udcp_dsl.sklearn_scoring import SetScorer, set_scorer
 
 __all__ = ["SetScorer", "UtilitySetClassifier", "set_scorer"]
@@ -418,23 +418,20 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         oracle = self._cross_oracle
         if oracle.untuned:
             raise InputError(f"cv leaves no rows to tune the lambda of {oracle.name!r} on: give lam in the options")
-        if Setting(promise, oracle).enforces_limits:
+        if FitContext(promise, oracle).enforces_limits:
             raise InputError("cv leaves no rows to find the multipliers of limits on: leave out cv, or the limits")
         own, scores = [], []
         for j, fold in enumerate(folds):
             others = np.setdiff1d(np.arange(n), fold)
             estimator, anchor = fitted(others), None
-            oracle = self._cross_oracle
-            if isinstance(oracle, AnchoredOracle) and oracle.wants_anchor and len(folds) > 2:
+            if oracle.wants_anchor and len(folds) > 2:
                 inner = folds[(j + 1) % len(folds)]  # one of the training folds, with an estimator that has not seen it
-                P = self._cross_probabilities(_safe_indexing(X, inner), fitted(np.setdiff1d(others, inner)))
-                oracle = oracle.with_inputs(None if given is None else given[inner])
-                assert isinstance(oracle, AnchoredOracle)
-                anchor = find_anchor(oracle, P, truth[inner], float(1 - min(self._levels)))
+                inputs = None if given is None else given[inner]
+                rows = self._cross_rows(_safe_indexing(X, inner), fitted(np.setdiff1d(others, inner)), inputs)
+                anchor = find_anchor(oracle, rows.with_columns(y=truth[inner]), float(1 - min(self._levels)))
             own.append((estimator, anchor))
-            P = self._cross_probabilities(_safe_indexing(X, fold), estimator)
-            oracle = self._cross_oracle.with_inputs(None if given is None else given[fold])
-            scores.append(_anchored_at(oracle, anchor, len(P)).score_of(P, truth[fold]))
+            rows = self._cross_rows(_safe_indexing(X, fold), estimator, None if given is None else given[fold], anchor)
+            scores.append(oracle.score_of(rows, truth[fold]))
         self._folds, self.cross_ = own, CrossCalibration.of(scores)
         return self
 
@@ -448,13 +445,13 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         oracle: Oracle = self._made[1]
         return oracle
 
-    def _cross_probabilities(self, X: Any, estimator: Any) -> Probabilities:
-        """The probabilities by the estimator of a fold, checked, and repaired if a repair is given."""
-        rows = rows_of(self._probabilities(X, estimator), self.loss_.labels, empty=True)
-        if self._repair is None:
-            return rows.P
-        repaired: Probabilities = self._repair.for_labels(self.loss_.labels).apply(rows.P)
-        return repaired
+    def _cross_rows(self, X: Any, estimator: Any, inputs: RowInputs | None, anchor: float | None = None) -> Rows:
+        """The rows by the estimator of a fold, checked, repaired if a repair is given, and at the anchor of the fold,
+        if there is one."""
+        rows = rows_of(self._probabilities(X, estimator), self.loss_.labels, empty=True).with_columns(inputs=inputs)
+        if self._repair is not None:
+            rows = rows.with_columns(P=self._repair.for_labels(self.loss_.labels).apply(rows.P))
+        return rows if anchor is None else rows.with_columns(anchor=np.full(len(rows), anchor))
 
     def _given_inputs(self, X: Any, inputs: Any) -> RowInputs | None:
         """The inputs that the loss reads for each row, checked."""
@@ -462,11 +459,8 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
 
     def _cross_scores(self, X: Any, inputs: RowInputs | None) -> list[npt.NDArray[np.float64]]:
         """The scores of all labels, by the estimator of each fold."""
-        found, oracle = [], self._cross_oracle.with_inputs(inputs)
-        for estimator, anchor in self._folds:
-            P = self._cross_probabilities(X, estimator)
-            found.append(_anchored_at(oracle, anchor, len(P)).scores(P))
-        return found
+        oracle = self._cross_oracle
+        return [oracle.scores(self._cross_rows(X, estimator, inputs, anchor)) for estimator, anchor in self._folds]
 
     def _cross_sets(self, X: Any, alpha: Level | None, ids: Any, inputs: Any) -> PredictionSets:
         if alpha is None and len(self._levels) > 1:
@@ -537,7 +531,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         state.pop("_made", None)
         predictor: SetPredictor | None = state.pop("predictor_", None)
         if predictor is not None:  # compiled oracles are constructed again
-            state["_saved"] = predictor.oracle.name, predictor.oracle.options, predictor.fitted.parts
+            state["_saved"] = predictor.oracle.name, predictor.oracle.options, predictor.fits and plain(predictor.fits)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -545,9 +539,9 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         saved = rest.pop("_saved", None)
         super().__setstate__(rest)
         if saved is not None:
-            oracle, options, (stages, thresholds) = saved
+            oracle, options, fits = saved
             predictor = self._new_predictor(oracle, options)
-            predictor.use_chain(restored(Setting(predictor.promise, predictor.oracle), stages, thresholds))
+            predictor.use(read(fits, FitContext(predictor.promise, predictor.oracle)))
             predictor.given_labels = self._given_labels()
             self.predictor_ = predictor
 
@@ -578,14 +572,6 @@ def _refuse_with_cv(**asked: Any) -> None:
         raise InputError(
             f"cv supports coverage over all rows and no other promise: leave out {', '.join(wrong)}, or cv"
         )
-
-
-def _anchored_at(oracle: Oracle, anchor: float | None, n: int) -> Oracle:
-    """The oracle at the anchor of a fold, if there is one."""
-    if anchor is None:
-        return oracle
-    assert isinstance(oracle, AnchoredOracle)
-    return oracle.anchored(np.full(n, anchor))
 
 
 def _checked_target(y: Any) -> npt.NDArray[Any]:

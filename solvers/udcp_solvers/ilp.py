@@ -24,8 +24,9 @@ import numpy as np
 from udcp_dsl import __version__
 from udcp_dsl.diagnostics import OracleError, warn
 from udcp_dsl.expression.lower import LoweringError, check_linear
+from udcp_dsl.prediction.containers import to_array
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, SolvingOracle, is_number
+from udcp_dsl.prediction.oracle import Floats, Given, Indices, Masks, Probabilities, SolvingOracle, is_number
 from udcp_solvers.mass_rule import ByMass, checked_mass
 from udcp_solvers.numeric.blocks import block_scores
 from udcp_solvers.programs.exact import Exact, Report
@@ -191,8 +192,9 @@ class Ilp(ByMass, SolvingOracle):
             finally:
                 self._run = before
 
-    def optimal(self, P: Probabilities) -> tuple[Masks, Masks]:
+    def optimal(self, P: Given) -> tuple[Masks, Masks]:
         """For each row, the cheapest set that has the mass of the first level; and whether it is proved to be that."""
+        P = to_array(self._read(P, None)[0])
         if self._settings.program != "mass":
             raise OracleError("oracle 'ilp': under program='price' there are no levels: use program='mass'")
         masks = np.zeros(P.shape, dtype=bool)

@@ -19,23 +19,22 @@ from fractions import Fraction
 from functools import cached_property, partial
 from itertools import accumulate
 from threading import get_ident
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from udcp_dsl.diagnostics import OracleError, warn
 from udcp_dsl.expression.lower import LoweringError, check_linear
 from udcp_dsl.per_row import NotVectorised
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
 from udcp_dsl.prediction.oracle import (
-    AnchoredOracle,
+    Columns,
     Floats,
     Indices,
     Masks,
     Oracle,
     Probabilities,
-    as_probabilities,
     is_number,
     make_oracle,
 )
@@ -49,13 +48,14 @@ from udcp_solvers.search.prices import SearchPrices
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
+    from udcp_dsl.prediction.containers import BlockedMatrix
 
 # Relative rounding error of costs, which are sums.
 _ROUNDING = 1e-9
 # How many oracles with multipliers are cached: enough for a few alphas.
 _MAX_CACHED = 8
 
-A = TypeVar("A", Floats, Masks, Indices)
+S = TypeVar("S", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def _way(loss: Loss) -> Way | Refusal:
     return Way(found.description, found.exact, found.seconds(loss))
 
 
-class Price(AnchoredOracle):
+class Price(Oracle):
     """One price of probability for all instances: the lowest mean cost at the same coverage.
 
     >>> import udcp_dsl as udcp
@@ -137,6 +137,8 @@ class Price(AnchoredOracle):
 
     name = "price"
     priced = True
+    reads = ("anchor",)
+    has_best = True
     takes_rows = True
     declaration = Declaration(
         does="the price of probability at which a label is bought, one price for all rows",
@@ -158,15 +160,12 @@ class Price(AnchoredOracle):
         if loss.of_rows and not algorithm.by_row:
             raise NotVectorised(algorithm.description)
         self._prices = make()
-        self._anchors: Floats | None = None
         self._limited_cache: dict[tuple[float, ...], Price] = {}  # a cache of the last few
-        self._reports: dict[
-            int, SearchReport
-        ] = {}  # by thread; anchored and limited oracles made from this one share it
+        self._reports: dict[int, SearchReport] = {}  # by thread; shared with the oracles in that cache
 
     @property
     def report(self) -> SearchReport:
-        """The search report on this thread's last call to this oracle or to an anchored or limited one made from it."""
+        """The search report on this thread's last call to this oracle, with or without multipliers."""
         return self._reports.get(get_ident(), _EMPTY_REPORT)
 
     @property
@@ -175,17 +174,13 @@ class Price(AnchoredOracle):
             return self._prices.unproved
         return self.report.rows - self.report.proved
 
-    def scores(self, P: ArrayLike) -> Floats:
-        return self._with_report(super().scores, P)
-
-    def score_of(self, P: ArrayLike, y: ArrayLike) -> Floats:
-        return self._with_report(super().score_of, P, y)
-
-    def sets(self, P: ArrayLike, tau: ArrayLike) -> Masks:
-        return self._with_report(super().sets, P, tau)
-
-    def first(self, P: ArrayLike) -> Indices:
-        return self._with_report(super().first, P)
+    def _in_steps(
+        self,
+        P: Probabilities | BlockedMatrix,
+        columns: Columns,
+        answer: Callable[[Probabilities, Columns, slice], NDArray[S]],
+    ) -> NDArray[S]:
+        return self._with_report(super()._in_steps, P, columns, answer)
 
     @cached_property
     def _search(self) -> SearchPrices | Enumeration:
@@ -195,14 +190,7 @@ class Price(AnchoredOracle):
         few = Enumeration.of(self.loss)
         return SearchPrices(self.loss) if few is None else few()
 
-    def anchored(self, anchors: Floats) -> Price:
-        """The same oracle for len(anchors) rows, each with its own anchor; NaN for no anchor."""
-        other = object.__new__(type(self))  # copy() would rebuild the oracle and its arrays
-        other.__dict__.update(self.__dict__)
-        other._anchors = np.asarray(anchors, dtype=np.float64)
-        return other
-
-    def limited(self, multipliers: tuple[float, ...]) -> Price:
+    def with_multipliers(self, multipliers: tuple[float, ...]) -> Price:
         """The oracle for the loss L + sum of nu_j E_j over the limits of the spec; itself if all nu_j are 0."""
         if not any(multipliers):
             return self
@@ -216,15 +204,14 @@ class Price(AnchoredOracle):
             known[multipliers] = made
         return made
 
-    def best(self, P: Probabilities, mu: Floats) -> Masks:
-        """S_mu of each row; `mu` (n,) has one price per row."""
-        return self._with_report(self._best, P, mu)
+    def _best(self, P: Probabilities, mu: Floats, anchor: Floats | None = None) -> Masks:
+        return self._with_report(self._best_at, P, mu)
 
-    def _best(self, P: Probabilities, mu: Floats) -> Masks:
+    def _best_at(self, P: Probabilities, mu: Floats) -> Masks:
         if self.loss.limits and not takes_anchor(self.loss):  # the S_mu are nested: no search is needed
-            return self._sets(as_probabilities(P, self.loss.K), np.asarray(mu, dtype=np.float64)[:, None])
+            return self._sets(P, mu[:, None])
         gaps = np.zeros(len(P))
-        return self._record_gaps(self._search.best(as_probabilities(P, self.loss.K), mu, gaps), gaps)
+        return self._record_gaps(self._search.best(P, mu, gaps), gaps)
 
     def explain(self, p: ArrayLike, scores: Floats | None = None) -> list[Step]:
         """The sets of one row by rising price, from price 0; labels that are never bought are in none.
@@ -265,8 +252,8 @@ class Price(AnchoredOracle):
             left[rest] = masks[rest] & ~self._search.best(np.broadcast_to(p, (len(above), len(p))).copy(), above)
         return left
 
-    def _scores(self, P: Probabilities) -> Floats:
-        anchors, gaps = self._row_anchors(P), np.zeros(len(P))
+    def _scores(self, P: Probabilities, anchor: Floats | None = None) -> Floats:
+        anchors, gaps = self._row_anchors(len(P), anchor), np.zeros(len(P))
         if isinstance(self._prices, SearchPrices):
             return self._record_gaps(self._prices.scores(P, anchors, gaps), gaps)
         scores = self._prices.scores(P)
@@ -276,40 +263,30 @@ class Price(AnchoredOracle):
             scores[rows] = self._record_gaps(self._search.take(rows).scores(P[rows], anchors[rows], gaps), gaps)
         return scores
 
-    def _score_of(self, P: Probabilities, y: Indices) -> Floats:
-        anchors, gaps = self._row_anchors(P), np.zeros(len(P))
+    def _score_of(self, P: Probabilities, y: Indices, anchor: Floats | None = None) -> Floats:
+        anchors, gaps = self._row_anchors(len(P), anchor), np.zeros(len(P))
         if isinstance(self._prices, SearchPrices):
             return self._record_gaps(self._prices.score_of(P, y, anchors, gaps), gaps)
         if anchors is None and isinstance(self._prices, EarlyStoppingPrices):
             return self._prices.score_of(P, y)
-        return super()._score_of(P, y)
+        return super()._score_of(P, y, **({} if anchor is None else {"anchor": anchor}))
 
-    def _sets(self, P: Probabilities, tau: Floats) -> Masks:
-        anchors, gaps = self._row_anchors(P), np.zeros(len(P))
+    def _sets(self, P: Probabilities, tau: Floats, anchor: Floats | None = None) -> Masks:
+        anchors, gaps = self._row_anchors(len(P), anchor), np.zeros(len(P))
         if tau.shape[1] == 1:  # else one threshold per class
             if isinstance(self._prices, SearchPrices):
                 return self._record_gaps(self._prices.sets(P, tau[:, 0], anchors, gaps), gaps)
             if anchors is None and isinstance(self._prices, EarlyStoppingPrices):
                 return self._prices.sets(P, tau[:, 0])
-        return super()._sets(P, tau)
+        return super()._sets(P, tau, **({} if anchor is None else {"anchor": anchor}))
 
-    @property
-    def own_columns(self) -> tuple[Floats, ...]:
-        return () if self._anchors is None else (self._anchors,)
-
-    def of_rows(self, *own: Floats) -> Price:
-        return self.anchored(*own) if own else self
-
-    def _row_anchors(self, P: Probabilities) -> Floats | None:
+    def _row_anchors(self, n: int, anchors: Floats | None) -> Floats | None:
         """The anchor of each row, below 0 for none; None if no row has an anchor."""
         one = self.options["anchor"]
-        anchors = self._anchors
         if anchors is None and isinstance(one, float):
-            anchors = np.full(len(P), one)
+            anchors = np.full(n, one)
         if anchors is None or not takes_anchor(self.loss) or np.isnan(anchors).all():
             return None
-        if anchors.shape != (len(P),):
-            raise OracleError(f"oracle 'price': {anchors.shape[0]} anchors for {len(P)} rows")
         return np.where(np.isnan(anchors), -1.0, anchors)
 
     def _not_nested(self, P: Probabilities, scores: Floats, anchors: Floats) -> Indices:
@@ -319,7 +296,7 @@ class Price(AnchoredOracle):
         other: Indices = rows[(best != (scores[rows] <= anchors[rows, None])).any(axis=1)]
         return other
 
-    def _with_report(self, call: Callable[..., A], *arguments: ArrayLike) -> A:
+    def _with_report(self, call: Callable[..., NDArray[S]], *arguments: Any) -> NDArray[S]:
         """Make a call, which may search several times; warns if some rows are not proved."""
         self._reports[get_ident()] = _EMPTY_REPORT
         answer = call(*arguments)
@@ -327,7 +304,7 @@ class Price(AnchoredOracle):
             warn(f"{self._unproved()}; coverage does not depend on it")
         return answer
 
-    def _record_gaps(self, answer: A, gaps: Floats) -> A:
+    def _record_gaps(self, answer: NDArray[S], gaps: Floats) -> NDArray[S]:
         """Add the gaps of a search to the report and return its answer; with exact=True, a gap raises OracleError."""
         proved, gap, before = int((gaps == 0).sum()), float(gaps.max(initial=0.0)), self.report
         self._reports[get_ident()] = SearchReport(before.rows + len(gaps), before.proved + proved, max(before.gap, gap))

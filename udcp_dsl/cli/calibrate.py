@@ -101,6 +101,7 @@ def _described(
 
     name, tuning, anchors = predictor.oracle.name, predictor.tuning, predictor.anchors
     limit_table, limit_lines = limits_shown(predictor)
+    measured = [fitted.in_sample for fitted in predictor.fits.values() if fitted.in_sample is not None]
     defaults = default_options(name)
     settings = [
         f"{key} = {value}"
@@ -114,12 +115,14 @@ def _described(
             f"(accuracy of the likeliest label {accuracy:.1%})",
         ),
         lines=(
-            *(line for found in predictor.fitted.in_sample.values() for line in found.lines),
-            *map(predictor.fitted.guarantee, predictor.alphas),
+            *(line for found in measured for line in found.lines),
+            *(fitted.guarantee for fitted in predictor.fits.values()),
             *found_lines(predictor),
             f"alpha {predictor.promise.shown_alphas}" if predictor.promise.alpha_is_default else "",
             predictor.fitted.about_p,
-            "" if anchors is None else f"anchors found on {anchors.n:,} other rows: see udcp show {output}",
+            ""
+            if anchors is None
+            else f"anchors found on {next(iter(anchors.values())).n:,} other rows: see udcp show {output}",
             f"options: {', '.join(settings)}" if settings else "",
         ),
         tables=(threshold_table(predictor), limit_table, findings_table(findings)),
@@ -128,6 +131,6 @@ def _described(
             "rows": rows,
             "accuracy": accuracy,
             **calibration_as_data(predictor),
-            "in_sample": list(predictor.fitted.in_sample.values()),
+            "in_sample": measured,
         },
     )

@@ -42,7 +42,7 @@ def command(
 
     with collect_warnings() as warnings:
         predictor = SetPredictor.load(predictor_file)
-        levels = predictor.alphas if alpha is None else (predictor.calibrated.level(alpha),)
+        levels = predictor.alphas if alpha is None else (predictor.level(alpha),)
         rows = row_options.source_for(predictor).read()
         warn_of_another_order(rows)
         with solving(predictor.oracle, len(levels) * len(rows), computing, doing="evaluating"):
@@ -52,7 +52,7 @@ def command(
         "file": predictor_file,
         "conditional": predictor.conditional,
         "accuracy": rows.hits / len(rows),
-        "promises": [predictor.fitted.guarantee(x.alpha) for x in found],
+        "promises": [predictor.at(x.alpha).guarantee for x in found],
         "evaluations": [{**x.as_dict(), "promised": None if x.risk else float(1 - x.alpha)} for x in found],
     }
     return finish(Description(data=data), {"warnings": warnings})
@@ -60,7 +60,7 @@ def command(
 
 def _promise(predictor: SetPredictor, alpha: Fraction, evaluation: Evaluation) -> str:
     """What was promised, compared with what was measured."""
-    guarantee, n = predictor.fitted.guarantee(alpha), predictor.calibrated.n
+    guarantee, n = predictor.at(alpha).guarantee, predictor.calibrated.n
     low, high = evaluation.interval
     if evaluation.risk is not None:
         risk = evaluation.risk

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from udcp_dsl.loss import Loss
-    from udcp_dsl.prediction.oracle import Floats, Masks, Oracle, Probabilities
+    from udcp_dsl.prediction.oracle import Floats, Masks, Oracle
+    from udcp_dsl.prediction.rows import Rows
 
 _USUAL = ("greedy", "price")
 _SHOWN = 5
@@ -95,7 +96,6 @@ def command(
     level = exact_level(alpha)
     # A float, as the exact oracle reads its levels: by the decimal as which it is printed.
     mass = float(1 - level)
-    from udcp_dsl.prediction.oracle import SolvingOracle
 
     diagnostics = diagnostics_of(loss, names or _USUAL)
     with collect_warnings() as warnings:
@@ -103,12 +103,11 @@ def command(
         exact = solving_oracle(loss, levels=[mass], solver=solver, time_limit=time_limit)
         rows = row_options.read(loss)
         chosen = _sample(len(rows), sample, seed)
-        P, inputs = rows.P[chosen], None if rows.inputs is None else rows.inputs[chosen]
-        of_rows = exact.with_inputs(inputs)
-        assert isinstance(of_rows, SolvingOracle)
-        with solving(of_rows, len(P), computing):
-            optimal, proved = of_rows.optimal(P)
-        masks = {x.name: prefixes(x.with_inputs(inputs), P, Fraction(repr(mass))) for x in made}
+        inputs = None if rows.inputs is None else rows.inputs[chosen]
+        some = rows.take(chosen)
+        with solving(exact, len(some), computing):
+            optimal, proved = exact.optimal(some)
+        masks = {x.name: prefixes(x, some, Fraction(repr(mass))) for x in made}
     optimum = loss.batch(optimal, inputs=inputs)
     costs = {name: loss.batch(mask, inputs=inputs) for name, mask in masks.items()}
     summaries = [summary(name, costs[name], masks[name], optimum, proved) for name in masks] if proved.any() else []
@@ -126,9 +125,9 @@ def command(
     mean = float(optimum[proved].mean()) if proved.any() else None
     least = "" if mean is None else with_unit(f"{mean:.6g}", loss.unit)
     average = f"the optimum costs {least} on average" if least else "no optimum is proved"
-    many = f"{len(P):,} of {len(rows):,} rows" if len(P) < len(rows) else f"{len(P):,} rows"
+    many = f"{len(chosen):,} of {len(rows):,} rows" if len(chosen) < len(rows) else f"{len(chosen):,} rows"
     unproved = int((~proved).sum())
-    about = {"loss": loss.name, "alpha": show_level(level), "n": len(P), "unproved": unproved}
+    about = {"loss": loss.name, "alpha": show_level(level), "n": len(chosen), "unproved": unproved}
     most = f"{in_unit(_WORST, loss.unit)}:"
     worst = [rows_of[i] for i in _worst(costs, optimum, proved)]
     described = Description(
@@ -173,13 +172,13 @@ def _sample(n: int, count: int, seed: int) -> npt.NDArray[np.int64]:
     return np.sort(np.random.default_rng(seed).choice(n, count, replace=False))
 
 
-def prefixes(oracle: Oracle, P: Probabilities, level: Fraction) -> Masks:
+def prefixes(oracle: Oracle, rows: Rows, level: Fraction) -> Masks:
     """The shortest prefix of each row's order with the share `level` of the row's mass, in exact arithmetic."""
     import numpy as np
 
-    scores = oracle.scores(P)
-    masks = np.zeros(P.shape, dtype=bool)
-    for i, row in enumerate(P.astype(np.float64)):
+    scores = oracle.scores(rows)
+    masks = np.zeros(scores.shape, dtype=bool)
+    for i, row in enumerate(rows.P.astype(np.float64)):
         order = np.lexsort((np.arange(len(row)), -row, scores[i]))
         sums = list(accumulate(_units(row[order])))
         target = _rounded_down(level * sums[-1] / 2**1074)

@@ -94,7 +94,7 @@ def _refuse_others(monitor: Monitor, alpha: str | None, level: str | None, watch
     from udcp_dsl.prediction.calibrate import exact_level
 
     others = {
-        "--alpha": alpha is not None and monitor.predictor.calibrated.level(alpha) != monitor.alpha,
+        "--alpha": alpha is not None and monitor.predictor.level(alpha) != monitor.alpha,
         "--level": level is not None and float(exact_level(level, "level")) != monitor.level,
         "--watch": watch is not None and watch != monitor.watch,
     }

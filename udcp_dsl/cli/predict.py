@@ -95,9 +95,9 @@ def command(
     parts, existing = None, 0
     with collect_warnings() as warnings:
         predictor = SetPredictor.load(predictor_file)
-        level = predictor.calibrated.level(alpha)
+        level = predictor.level(alpha)
         source = row_options.source_for(predictor)
-        predictor.calibrated.check_groups(row_options.by_group)
+        predictor.promise.check_groups(row_options.by_group)
         refuse_shared_ids(source)
         if p_values_file is not None:
             with (

@@ -73,11 +73,11 @@ def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
         "promise": {
             "alphas": [str(alpha) for alpha in predictor.alphas],
             "coverage": [float(1 - alpha) for alpha in predictor.alphas] if promise.risk is None else None,
-            "told": [predictor.fitted.guarantee(alpha) for alpha in predictor.alphas],
+            "told": [fitted.guarantee for fitted in predictor.fits.values()],
             **asked,
             "bins": promise.bin_count if promise.by_difficulty else None,
             "confidence": None if promise.confidence is None else float(promise.confidence),
-            "weighted": predictor.calibrated.weighted,
+            "weighted": predictor.fitted.thresholds.calibration.weighted,
         },
         "input": {
             "class_names": None if predictor.class_names is None else list(predictor.class_names),
@@ -88,9 +88,9 @@ def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
                 for x in predictor.inputs.values()
             ],
         },
-        "groups": list(predictor.calibrated.groups),
+        "groups": list(predictor.fitted.context.strata.names) if predictor.promise.by_name else [],
         "decision": None if predictor.decision is None else predictor.decision.as_dict(),
-        "anchors": None if anchors is None else anchors.as_dict(),
+        "anchors": None if anchors is None else {str(alpha): anchor.as_dict() for alpha, anchor in anchors.items()},
         "repair": None if predictor.repair is None else {**predictor.repair.as_dict(), "about": str(predictor.repair)},
         "temperature": predictor.temperature,
     }
@@ -127,8 +127,8 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
 
 
 def _promise(predictor: SetPredictor) -> str:
-    text = "; ".join(predictor.fitted.guarantee(alpha) for alpha in predictor.alphas)
-    if predictor.calibrated.weighted:
+    text = "; ".join(fitted.guarantee for fitted in predictor.fits.values())
+    if predictor.fitted.thresholds.calibration.weighted:
         text += "; for new rows whose shift the weights describe"
     if predictor.pool:
         text += "; those with too few rows share a threshold, without a guarantee"
@@ -144,11 +144,12 @@ def _anchors(predictor: SetPredictor) -> Iterator[tuple[str, str]]:
 
     if predictor.anchors is None:
         return
-    found = [f"{show_level(alpha)}: {_anchor(m)}" for alpha, m in predictor.anchors.overall.items()]
+    every = predictor.anchors
+    found = [f"{show_level(alpha)}: {_anchor(anchor.overall)}" for alpha, anchor in every.items()]
     yield "anchor", "at alpha " + ", ".join(found)
-    for group, of_group in list(predictor.anchors.by_group.items())[:_LISTED]:
-        found = [f"{show_level(alpha)}: {_anchor(m)}" for alpha, m in of_group.items()]
-        yield "", f"of {group}, at alpha " + ", ".join(found)
+    for name in list(next(iter(every.values())).by_stratum)[:_LISTED]:
+        found = [f"{show_level(alpha)}: {_anchor(anchor.by_stratum[name])}" for alpha, anchor in every.items()]
+        yield "", f"of {name}, at alpha " + ", ".join(found)
 
 
 def _anchor(price: float | None) -> str:

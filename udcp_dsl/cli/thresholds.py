@@ -20,15 +20,14 @@ _SHOWN = 12
 
 def cells(predictor: SetPredictor, alpha: Fraction) -> list[tuple[str | None, int, float]]:
     """The name, number of points and threshold of all rows, or of each group or class."""
-    calibration = predictor.calibrated
-    thresholds: Any = calibration.thresholds(alpha)
+    calibration = predictor.at(alpha).thresholds.calibration
+    thresholds: Any = calibration.thresholds
+    counts = [cell.n for cell in calibration.cells]
     if predictor.promise.is_marginal:
-        return [(None, calibration.n, thresholds)]
-    named = calibration.named_cells
+        return [(None, counts[0], thresholds)]
     if predictor.promise.by_class:
-        named = tuple((name, cell) for name, (_, cell) in zip(predictor.loss.labels, named, strict=True))
-        return [(name, cell.n, tau) for (name, cell), tau in zip(named, thresholds.tolist(), strict=True)]
-    return [(name, cell.n, thresholds[name]) for name, cell in named]
+        return list(zip(predictor.loss.labels, counts, thresholds.tolist(), strict=True))
+    return list(zip(thresholds, counts, thresholds.values(), strict=True))
 
 
 def calibration_as_data(predictor: SetPredictor) -> dict[str, Any]:
@@ -40,7 +39,7 @@ def calibration_as_data(predictor: SetPredictor) -> dict[str, Any]:
         "loss": predictor.loss.name,
         "oracle": predictor.oracle.name,
         "options": predictor.oracle.options,
-        "n": predictor.calibrated.n,
+        "n": predictor.fitted.thresholds.calibration.n,
         "conditional": predictor.conditional,
         "thresholds": [
             {
@@ -54,7 +53,7 @@ def calibration_as_data(predictor: SetPredictor) -> dict[str, Any]:
         ],
         "limits": None
         if (multipliers := predictor.multipliers) is None
-        else {show_level(alpha): found.as_dict() for alpha, found in multipliers.found.items()},
+        else {show_level(alpha): found.effects.as_dict() for alpha, found in multipliers.items()},
         "worths": [_finite(predictor.worth(alpha)) for alpha in predictor.alphas],
         "tuning": None if tuning is None else {**tuning.as_dict(), "best": tuning.best, "excess": tuning.excess},
     }
@@ -66,7 +65,11 @@ def spec_findings(predictor: SetPredictor, rows: Rows | None) -> tuple[SpecFindi
     from udcp_dsl.spec_warnings import some_rows, spec_warnings
 
     promise = predictor.promise
-    priced = predictor.oracle.name == "price" and promise.risk is None and not predictor.calibrated.weighted
+    priced = (
+        predictor.oracle.name == "price"
+        and promise.risk is None
+        and not predictor.fitted.thresholds.calibration.weighted
+    )
     taus = [tau for alpha in predictor.alphas for _, _, tau in cells(predictor, alpha)] if priced else []
     P = None if rows is None else to_array(predictor.repaired(rows.take(some_rows(len(rows))).P))
     return spec_warnings(predictor.loss, P, max(taus, default=None))
@@ -84,10 +87,10 @@ def found_lines(predictor: SetPredictor) -> list[str]:
     from udcp_dsl.prediction.stages.worth_of_miss import WorthOfMiss
     from udcp_dsl.showing import with_unit
 
-    chain, decision = predictor.fitted, predictor.decision
-    worth = chain.find(WorthOfMiss)
+    fitted, decision = predictor.fitted, predictor.decision
+    worth = fitted.find(WorthOfMiss)
     unit = with_unit("", predictor.loss.unit)
-    lines = [] if worth is None else [worth.sentence(chain.setting)]
+    lines = [] if worth is None else [worth.sentence(fitted.context)]
     lines += [] if decision is None else [f"decided {decision.sentence(unit)}"]
     return [*lines, *([line] if (line := worth_line(predictor)) else [])]
 
@@ -137,7 +140,7 @@ def limits_shown(predictor: SetPredictor) -> tuple[Table, tuple[str, ...]]:
     from udcp_dsl.prediction.limits.effect import effect_lines, effect_table
 
     stage, loss = predictor.multipliers, predictor.loss
-    found = {} if stage is None else {show_level(alpha): x for alpha, x in stage.found.items()}
+    found = {} if stage is None else {show_level(alpha): x.effects for alpha, x in stage.items()}
     only = f"limits of the spec are reported, not enforced, by {predictor.oracle.name!r}: use price"
     lines = (*effect_lines(found, loss.unit), *([only] if loss.limits and stage is None else []))
     return effect_table(found, loss.limits), lines

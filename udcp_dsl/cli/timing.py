@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID
-from udcp_dsl.prediction.oracle import Oracle, Probabilities, make_oracle, with_lambda
+from udcp_dsl.prediction.oracle import Oracle, make_oracle, with_lambda
+from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.testing.coverage import Problem
 from udcp_dsl.testing.row_inputs import drawn_inputs
 
@@ -32,7 +33,7 @@ def seconds_per_row(name: str, loss: Loss) -> float | None:
             oracle = with_lambda(oracle, DEFAULT_GRID[0]) if oracle.untuned else oracle
 
             def seconds(rows: slice) -> float:
-                return _seconds(oracle.with_inputs(None if inputs is None else inputs[rows]), P[rows])
+                return _seconds(oracle, Rows(loss.labels, P[rows], inputs=None if inputs is None else inputs[rows]))
 
             seconds(slice(1))  # compiles
             alone = seconds(slice(1))
@@ -42,7 +43,7 @@ def seconds_per_row(name: str, loss: Loss) -> float | None:
         return None
 
 
-def _seconds(oracle: Oracle, rows: Probabilities) -> float:
+def _seconds(oracle: Oracle, rows: Rows) -> float:
     began = time.perf_counter()
     oracle.scores(rows)
     return time.perf_counter() - began

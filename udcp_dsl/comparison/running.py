@@ -37,8 +37,7 @@ from udcp_dsl.prediction.oracle import Oracle, declaration_of, make_oracle, orac
 from udcp_dsl.prediction.probability_repair import Repair
 from udcp_dsl.prediction.promises.promise import COMPARED, OPTIONS, Promise, Temperature, promise_from
 from udcp_dsl.prediction.rows import Rows, rows_of
-from udcp_dsl.prediction.stages.chain import STAGES, fit_repairs
-from udcp_dsl.prediction.stages.chain import deal as deal_stages
+from udcp_dsl.prediction.stages.chain import fit_repairs
 from udcp_dsl.prediction.stages.decision import check_decides
 from udcp_dsl.prediction.stages.stage import Stage
 from udcp_dsl.prediction.stages.worth_of_miss import AbstainingIsCheapest
@@ -316,14 +315,12 @@ def _repaired(contender: Contender, promise: Promise, data: Rows) -> tuple[tuple
 
     Returns the stages, the positions of all other rows, and these rows with repaired probabilities.
     """
-    setting = contender.setting(replace(promise, conditional=None, bins=None))
-    dealt, left = deal_stages(setting, data, [stage for stage in STAGES if stage.repairs])
-    repairs = fit_repairs(setting, dealt, data, left)
+    context = contender.context(replace(promise, conditional=None, bins=None))
+    repairs, _, left = fit_repairs(context, data)
     data = data.take(left) if len(left) < len(data) else data
-    P = data.P
     for stage in repairs:
-        P = stage.repaired(P)
-    return repairs, left, data if P is data.P else replace(data, P=P)
+        data = stage.add_columns(context, data)
+    return repairs, left, data
 
 
 def solves(oracle: str) -> bool:

@@ -21,17 +21,16 @@ from udcp_dsl.comparison.results import Run
 from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import CalibrationWarning, show_level
-from udcp_dsl.prediction.calibrate.difficulty import bins_needed
+from udcp_dsl.prediction.calibrate.strata import bins_needed
 from udcp_dsl.prediction.evaluation import Floats, measure
-from udcp_dsl.prediction.oracle import AnchoredOracle, Masks, Oracle
+from udcp_dsl.prediction.oracle import Masks, Oracle
 from udcp_dsl.prediction.promises.promise import Promise
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.sets import PredictionSets
-from udcp_dsl.prediction.stages.chain import STAGES, Chain, fit_tuned, placed
+from udcp_dsl.prediction.stages.chain import STAGES, Fitted, fit_folds, seen
 from udcp_dsl.prediction.stages.lambda_tuning import Lambda
 from udcp_dsl.prediction.stages.multipliers import LimitError, Multipliers
-from udcp_dsl.prediction.stages.oracle_input import OracleInput, prepare
-from udcp_dsl.prediction.stages.setting import Setting
+from udcp_dsl.prediction.stages.stage import FitContext, placed
 from udcp_dsl.prediction.stages.thresholds import worth_of
 
 Places: TypeAlias = npt.NDArray[np.intp]  # positions of rows
@@ -113,11 +112,11 @@ class Contender:
         """The variant of its score, if there are several."""
         return self.oracle.about
 
-    def setting(self, promise: Promise, oracles: Mapping[float | None, Oracle] | None = None) -> Setting:
-        """The setting for which its chain is fitted; `oracles` replace its own."""
+    def context(self, promise: Promise, oracles: Mapping[float | None, Oracle] | None = None) -> FitContext:
+        """What its stages are fitted for; `oracles` replace its own."""
         made = self.oracles if oracles is None else oracles
         candidates = {lam: oracle for lam, oracle in made.items() if lam is not None}
-        return Setting(promise, next(iter(made.values())), candidates or None)
+        return FitContext(promise, next(iter(made.values())), candidates or None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,35 +126,23 @@ class PreparedContender:
     contender: Contender
     data: Rows
     oracles: Mapping[float | None, Oracle]
-    given: OracleInput
+    seen: Rows
 
     @classmethod
     def of(cls, contender: Contender, data: Rows, promise: Promise) -> PreparedContender:
         """Score all rows, unless scores depend on an anchor or on multipliers of limits, which differ by split."""
-        setting = contender.setting(promise)
-        given = prepare(setting, (), data)
-        if isinstance(setting.oracle, AnchoredOracle) and (setting.oracle.wants_anchor or setting.enforces_limits):
-            first = setting.oracle.with_inputs(None if given.inputs is None else given.inputs[:2])
-            assert isinstance(first, AnchoredOracle)
-            first.best(given.P[:2], np.zeros(2))  # compiles the kernels, which no run's time should include
-            return cls(contender, data, contender.oracles, given)
-        hold = given.P.size * len(contender.oracles) <= _MAX_SCORES_IN_MEMORY
-        scored = {
-            lam: RememberedScores(oracle.with_inputs(given.inputs), given.P, data.truth, hold=hold)
-            for lam, oracle in contender.oracles.items()
-        }
-        return cls(contender, data, scored, given)
+        context = contender.context(promise)
+        rows = seen(context, (), data).with_columns(top=data.highest_probabilities, place=np.arange(len(data)))
+        if context.oracle.wants_anchor or context.enforces_limits:
+            context.oracle.best(rows.take(slice(0, 2)), np.zeros(2))  # compiles kernels, which no run should include
+            return cls(contender, data, contender.oracles, rows)
+        hold = rows.P.size * len(contender.oracles) <= _MAX_SCORES_IN_MEMORY
+        scored = {lam: RememberedScores(oracle, rows, hold=hold) for lam, oracle in contender.oracles.items()}
+        return cls(contender, data, scored, rows.with_columns(P=np.empty((len(rows), 0))))
 
-    def setting(self, promise: Promise) -> Setting:
-        """The setting for which a chain on some of the rows is fitted."""
-        return self.contender.setting(promise, self.oracles)
-
-    def rows(self, promise: Promise, places: Places) -> OracleInput:
-        """Some of the rows, as the chain takes them."""
-        own = self.given.take(places)
-        if promise.by_difficulty:
-            own = replace(own, difficulty=self.data.highest_probabilities[places])
-        return replace(own, P=places) if self._remembered else own  # type: ignore[arg-type]  # what such oracles take
+    def context(self, promise: Promise) -> FitContext:
+        """What stages on some of the rows are fitted for."""
+        return self.contender.context(promise, self.oracles)
 
     def seconds(self, folds: Folds) -> float | None:
         """The seconds that scoring the rows of a split took; None if each split scores its own rows."""
@@ -167,7 +154,7 @@ class PreparedContender:
 
     def unscored(self) -> PreparedContender:
         """The same with probabilities, which decisions need."""
-        return replace(self, oracles=self.contender.oracles)
+        return replace(self, oracles=self.contender.oracles, seen=self.seen.with_columns(P=self.data.P))
 
     @property
     def _remembered(self) -> bool:
@@ -200,47 +187,48 @@ def run_split(prepared: PreparedContender, folds: Folds, promise: Promise) -> Sp
     for level in dict.fromkeys((*alphas, *grid)):
         began = time.perf_counter()
         try:
-            chain = _fit_chain(prepared, folds, promise if promise.miss and level in alphas else fixed.at(level))
+            fitted = _fit(prepared, folds, promise if promise.miss and level in alphas else fixed.at(level))
         except LimitError:
             if level in alphas:
                 raise
             continue  # the curve lacks this point
-        found_level = chain.setting.promise.alphas[0]  # the alpha found for `miss`, or the level itself
-        shown = placed(chain.setting, chain.stages, prepared.rows(promise, test))
-        mask = chain.sets(shown, found_level)
+        shown = placed(fitted.context, fitted.stages, prepared.seen.take(test))
+        mask = fitted.sets(shown)
         took, known = time.perf_counter() - began, prepared.seconds(folds)
         sets = PredictionSets(contender.loss, mask, inputs=tested.inputs, decided=shown.decided)
         if level in grid:
             covered = mask[np.arange(len(test)), tested.truth]
-            worth = worth_of(chain.setting.oracle, chain.thresholds, level)
+            worth = worth_of(fitted.context.oracle, fitted.thresholds)
             points[level] = (level, sets.costs, covered, worth)
         if level in alphas:
-            key, tuned = (contender.loss_name, contender.oracle_name), chain.find(Lambda)
-            limited = chain.find(Multipliers)
-            nu = None if limited is None else limited.found[found_level].multipliers
-            measures = measure(sets, tested, alpha=found_level, oracle=key[1], promise=promise, multipliers=nu)
+            key, tuned = (contender.loss_name, contender.oracle_name), fitted.find(Lambda)
+            limited = fitted.find(Multipliers)
+            nu = None if limited is None else limited.effects.multipliers
+            measures = measure(sets, tested, alpha=fitted.alpha, oracle=key[1], promise=promise, multipliers=nu)
             lam = None if tuned is None else tuned.tuning.best
             runs[level] = Run(*key, level, folds.split, measures, lam, took if known is None else known)
         if first and level == alphas[0]:
-            first_mask, first_p = mask, _p_values(prepared, chain, folds, found_level)
+            first_mask, first_p = mask, _p_values(prepared, fitted, folds)
     found = [points[level] for level in grid if level in points]
     curve = CostCurve.of(*zip(*found, strict=True)) if found else CostCurve()
     return SplitResult(tuple(runs[level] for level in alphas), curve, first_mask, first_p)
 
 
-def _fit_chain(prepared: PreparedContender, folds: Folds, promise: Promise) -> Chain:
-    """The chain at one alpha: tuned on the halves of the second fold, thresholds from the first."""
-    setting = prepared.setting(promise)
+def _fit(prepared: PreparedContender, folds: Folds, promise: Promise) -> Fitted:
+    """The fit at one alpha: tuned on the halves of the second fold, thresholds from the first."""
+    rows = prepared.seen.take(folds.calibration)
+    context = prepared.context(promise).with_rows(rows)
     tuned = [
-        (stage, [prepared.rows(promise, fold) for fold in stage.split_of(folds.halves)])
+        (stage, [prepared.seen.take(fold) for fold in stage.folds_from_halves(folds.halves)])
         for stage in STAGES
-        if not stage.repairs and stage.takes_part(setting)
+        if not stage.repairs and stage.applies(context)
     ]
-    return fit_tuned(setting, (), tuned, prepared.rows(promise, folds.calibration))
+    (fitted,) = fit_folds(context, (), tuned, rows).values()
+    return fitted
 
 
-def _p_values(prepared: PreparedContender, chain: Chain, folds: Folds, level: Fraction) -> Callable[[Places], Floats]:
-    return lambda places: chain.p_values(prepared.rows(chain.setting.promise, folds.test[places]), level)
+def _p_values(prepared: PreparedContender, fitted: Fitted, folds: Folds) -> Callable[[Places], Floats]:
+    return lambda places: fitted.p_values(placed(fitted.context, fitted.stages, prepared.seen.take(folds.test[places])))
 
 
 def _grid(promise: Promise, loss: Loss, folds: Folds) -> list[Fraction]:

@@ -56,7 +56,7 @@ def adapt(predictor: SetPredictor, probs: Any, calibration: Any) -> SetPredictor
     else:
         shift = _estimated(predictor, to_array(predictor.repaired(rows.P)), probs)
     found = copy.copy(predictor)
-    found.use_chain(adapted(predictor.fitted, shift, _unseen(predictor, rows)))
+    found.use(adapted(predictor.fits, shift, _unseen(predictor, rows)))
     _warn_of_labels_in_every_set(found)
     return found
 
@@ -76,8 +76,9 @@ def _estimated(predictor: SetPredictor, old: Any, probs: Any) -> LabelShift:
 
 def _unseen(predictor: SetPredictor, rows: Rows) -> Rows:
     """The rows that set the thresholds, if `rows` are the calibration rows (recognised by their number); else all."""
-    chain, n = predictor.fitted, predictor.calibrated.n
-    if len(rows) != n + sum(stage.rows_used for stage in chain.stages):
+    fitted = predictor.fitted
+    n = fitted.thresholds.calibration.n
+    if len(rows) != n + sum(stage.rows_used for stage in fitted.stages):
         return rows
     left = predictor.threshold_rows(rows)
     return rows.take(left) if len(left) == n else rows
@@ -106,7 +107,7 @@ def _refuse_promise(predictor: SetPredictor) -> None:
             f"limits ({names}) are met on average over the label mix that their multipliers were found for, and "
             "cannot be adapted: remove them from the spec, or calibrate on rows of the new mix"
         )
-    if predictor.calibrated.weighted:
+    if predictor.fitted.thresholds.calibration.weighted:
         raise InputError(
             "calibrated with weights, which correct for another shift, and adapt cannot combine the two: adapt a "
             "predictor that was calibrated without weights"
@@ -122,7 +123,10 @@ def _refuse_promise(predictor: SetPredictor) -> None:
 
 def _warn_of_labels_in_every_set(predictor: SetPredictor) -> None:
     for alpha in predictor.alphas:
-        names = [predictor.loss.labels[i] for i in np.flatnonzero(np.isposinf(predictor.calibrated.tau(alpha)))]
+        names = [
+            predictor.loss.labels[i]
+            for i in np.flatnonzero(np.isposinf(predictor.at(alpha).thresholds.calibration.tau()))
+        ]
         if names:
             warn(
                 f"too few calibration rows for the new mix: at alpha {show_level(alpha)} these labels are in every "

@@ -401,8 +401,7 @@ def evaluate(
             raise InputError("ignore= names columns of probabilities, but a classifier takes features: leave it out")
         more = {"groups": groups, "weights": weights, "ids": ids, **({} if inputs is None else {"inputs": inputs})}
         return predictor.evaluate_sets(probs, y, alpha=alpha, **more)  # type: ignore[no-any-return]
-    calibration = predictor.calibrated
-    level = calibration.level(alpha)
+    level = predictor.level(alpha)
     rows = predictor.rows(probs, y, groups=groups, weights=weights, inputs=inputs, ids=ids, ignore=ignore)
     if predictor.promise.by_group and rows.groups is None:
         raise InputError("calibrated by group, so the evaluation needs the group of each row: give groups=")
@@ -421,7 +420,7 @@ def evaluate(
     if full:
         warn_of_full_sets(full, len(rows))
     proved = [many for many in unproved if many is not None]
-    nu = None if predictor.multipliers is None else predictor.multipliers.found[level].multipliers
+    nu = None if predictor.multipliers is None else predictor.multipliers[level].effects.multipliers
     own = predictor.loss, rows.inputs, predictor.promise
     measures = _measures(_Points.joined(points), *own, level, predictor.oracle.name, nu)
     return Evaluation(

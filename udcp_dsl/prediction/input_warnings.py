@@ -16,15 +16,13 @@ import numpy as np
 from udcp_dsl.diagnostics import SpecWarning, warn
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import CalibrationWarning, row_draws, show_level, warn_of_too_few
-from udcp_dsl.prediction.calibrate.difficulty import bin_names
 from udcp_dsl.prediction.containers import apply_by_rows
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.row_attributes import Positions
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.promises.promise import Promise
-    from udcp_dsl.prediction.stages.oracle_input import OracleInput
-    from udcp_dsl.prediction.stages.setting import Setting
+    from udcp_dsl.prediction.stages.stage import FitContext
 
 # From this alpha on, it is probably meant as the coverage.
 _HIGH_ALPHA = Fraction(1, 2)
@@ -217,14 +215,14 @@ def warn_of_full_sets(full: int, n: int) -> None:
     )
 
 
-def warn_of_wrong_confidence(setting: Setting, rows: Rows) -> None:
+def warn_of_wrong_confidence(context: FitContext, rows: Rows) -> None:
     """Warn if the mean highest p is far from the accuracy of the likeliest label, and no repair will correct p."""
     n, accuracy, sure = len(rows), rows.hits / len(rows), float(rows.highest_probabilities.mean())
     error = math.sqrt(max(accuracy * (1 - accuracy), 1 / n) / n)
     if abs(sure - accuracy) < max(_MIN_DISAGREEMENT, 4 * error):
         return
     way_out = 'leave out repair=None, or give repair="auto"'
-    if setting.promise.repair is not None:
+    if context.promise.repair is not None:
         way_out = (
             "give more calibration rows (a repair takes 300 or more), or fit a single number, which takes 50: "
             'repair="temperature"'
@@ -236,23 +234,23 @@ def warn_of_wrong_confidence(setting: Setting, rows: Rows) -> None:
     )
 
 
-def warn_before_fitting(setting: Setting, rows: Rows, given: OracleInput, total: int) -> None:
-    """Warn, before any fitting, of too few rows for thresholds (of `total` given), or of true labels with p = 0."""
-    promise, rule = setting.promise, setting.rule(given.groups)
-    need = rule.needed(promise.alphas[0])
-    if setting.candidates is not None and len(rows) < need:
+def warn_before_fitting(context: FitContext, rows: Rows, prepared: Rows) -> None:
+    """Warn, before any fitting, of too few rows for thresholds, or of true labels with p = 0; the rows for thresholds
+    as given, and as the repairs hand them on."""
+    promise, strata = context.promise, context.strata
+    need = context.rule.needed(promise.alphas[0])
+    if context.candidates is not None and len(rows) < need:
         warn(
-            f"two thirds of the {total} rows are used to tune lambda. The {len(rows)} rows left for the "
+            f"two thirds of the {context.total} rows are used to tune lambda. The {len(rows)} rows left for the "
             f"threshold are too few: alpha {show_level(promise.alphas[0])} needs {need}. Give {3 * need} "
             "rows, or lam in the options",
             CalibrationWarning,
         )
-    if setting.harm is None:
+    if context.harm is None:
         warn_of_zeros(rows, min(promise.alphas))
-    if promise.by_decision:  # the number of rows per decision is known only later
+    if promise.by_decision or promise.by_difficulty:  # strata that are known only later
         return
-    names, edges, cells = setting.parts(given).divide(len(rows))
-    if edges:  # one cell per bin: the cells on the edges have only more rows
-        names, cells = bin_names(edges), cells[::2]
-    sizes, pool, randomize = [len(cell) for cell in cells], promise.pool, promise.randomize
-    warn_of_too_few(sizes, promise.alphas, promise, rule, names=names, pool=pool, randomize=randomize)
+    codes = rows.truth if promise.by_class else prepared.stratum
+    sizes = [len(rows)] if codes is None else np.bincount(codes, minlength=len(strata)).tolist()
+    pool, randomize = promise.pool, promise.randomize
+    warn_of_too_few(sizes, promise.alphas, promise, context.rule, names=strata.names, pool=pool, randomize=randomize)

@@ -13,20 +13,22 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from functools import cache, cached_property
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from udcp_dsl.deprecation import deprecated
 from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean, nearest
 from udcp_dsl.prediction.containers import BlockedMatrix, to_array
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
+from udcp_dsl.prediction.rows.value import Rows
 
 if TYPE_CHECKING:
-    from udcp_dsl.expression.rows.given import RowInputs
     from udcp_dsl.loss import Loss
 
 GROUP = "udcp_dsl.oracles"
@@ -34,6 +36,8 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Masks = NDArray[np.bool_]
 Probabilities = NDArray[np.floating[Any]]
+Columns: TypeAlias = "dict[str, Any]"  # columns of rows, by name
+Given: TypeAlias = "Rows | ArrayLike | BlockedMatrix"  # rows, or their probabilities alone
 
 S = TypeVar("S", bound=np.generic)
 
@@ -75,6 +79,8 @@ class Oracle(ABC):
 
     name: str
     declaration: Declaration | None = None
+    reads: tuple[str, ...] = ()  # columns of `Rows`, beside P, that its scores depend on; passed to `_scores` by name
+    has_best: bool = False  # whether it finds the best set of a row at a price: `best`, `with_multipliers`
     takes_rows: bool = False  # whether it also takes a loss with the numbers of many rows (`udcp_dsl.per_row`)
     settled_by_row: frozenset[str] = frozenset()  # options that, if not given, are set per row of a loss with inputs
     priced: bool = False  # scores are prices in the unit of the loss, so a threshold is the worth of a missed truth
@@ -139,95 +145,145 @@ class Oracle(ABC):
         finally:
             self._listeners.remove(tell)
 
-    def scores(self, P: ArrayLike) -> Floats:
+    def scores(self, P: Given, *, inputs: Any = None) -> Floats:
         """Scores of all labels; low scores enter the set first.
 
         Parameters
         ----------
-        P : array, shape (n, K)
+        P : array, shape (n, K), or Rows
             Probabilities.
+        inputs : mapping or frame, optional
+            Numbers that the loss reads for each row, by name.
 
         Returns
         -------
         array of float, shape (n, K)
             The scores.
         """
-        probabilities = as_probabilities(P, len(self.loss.labels))
-        return self._in_steps(probabilities, lambda oracle, block, rows: oracle._scores(block))
+        return self._in_steps(*self._read(P, inputs), lambda block, own, rows: self._scores(block, **own))
 
-    def score_of(self, P: ArrayLike, y: ArrayLike) -> Floats:
+    def score_of(self, P: Given, y: ArrayLike, *, inputs: Any = None) -> Floats:
         """Scores of given labels only; faster than `scores`.
 
         Parameters
         ----------
-        P : array, shape (n, K)
+        P : array, shape (n, K), or Rows
             Probabilities.
         y : array of int, shape (n,)
             One label per row, as a position.
+        inputs : mapping or frame, optional
+            Numbers that the loss reads for each row, by name.
 
         Returns
         -------
         array of float, shape (n,)
             The scores.
         """
-        probabilities = as_probabilities(P, len(self.loss.labels))
+        probabilities, columns = self._read(P, inputs)
         truth = as_indices(y, *probabilities.shape)
-        if isinstance(P, BlockedMatrix) and P.is_remote:
-            return P.apply(RemoteCall(self, "score_of"), *self.own_columns, truth)
-        return self._in_steps(probabilities, lambda oracle, block, rows: oracle._score_of(block, truth[rows]))
+        if isinstance(probabilities, BlockedMatrix) and probabilities.is_remote:
+            call = RemoteCall(self, "score_of", tuple(columns))
+            return probabilities.apply(call, *columns.values(), truth)
+        return self._in_steps(
+            probabilities, columns, lambda block, own, rows: self._score_of(block, truth[rows], **own)
+        )
 
-    def sets(self, P: ArrayLike, tau: ArrayLike) -> Masks:
+    def sets(self, P: Given, tau: ArrayLike, *, inputs: Any = None) -> Masks:
         """The labels whose score is at most the threshold; faster than `scores`.
 
         Parameters
         ----------
-        P : array, shape (n, K)
+        P : array, shape (n, K), or Rows
             Probabilities.
         tau : float or array
             The threshold: one number, one per row (n, 1) or (n,), or one per class (1, K) or (K,).
+        inputs : mapping or frame, optional
+            Numbers that the loss reads for each row, by name.
 
         Returns
         -------
         boolean array, shape (n, K)
             The sets.
         """
-        probabilities = as_probabilities(P, len(self.loss.labels))
+        probabilities, columns = self._read(P, inputs)
         taus = as_thresholds(tau, *probabilities.shape)
 
-        def part(oracle: Oracle, block: Probabilities, rows: slice) -> Masks:
-            return oracle._sets(block, taus[rows] if taus.shape[1] == 1 else taus)
+        def part(block: Probabilities, own: Columns, rows: slice) -> Masks:
+            return self._sets(block, taus[rows] if taus.shape[1] == 1 else taus, **own)
 
-        return self._in_steps(probabilities, part)
+        return self._in_steps(probabilities, columns, part)
 
-    def first(self, P: ArrayLike) -> Indices:
+    def first(self, P: Given, *, inputs: Any = None) -> Indices:
         """The label that comes first in each row: lowest score, then higher probability, then lower position.
 
         Parameters
         ----------
-        P : array, shape (n, K)
+        P : array, shape (n, K), or Rows
             Probabilities.
+        inputs : mapping or frame, optional
+            Numbers that the loss reads for each row, by name.
 
         Returns
         -------
         array of int, shape (n,)
             Positions.
         """
-        if isinstance(P, BlockedMatrix) and P.is_remote:
-            return P.apply(RemoteCall(self, "first"), *self.own_columns)
-        probabilities = as_probabilities(P, len(self.loss.labels))
-        return self._in_steps(probabilities, lambda oracle, block, rows: oracle._first(block))
+        probabilities, columns = self._read(P, inputs)
+        if isinstance(probabilities, BlockedMatrix) and probabilities.is_remote:
+            return probabilities.apply(RemoteCall(self, "first", tuple(columns)), *columns.values())
+        return self._in_steps(probabilities, columns, lambda block, own, rows: self._first(block, **own))
+
+    def best(self, P: Given, mu: ArrayLike, *, inputs: Any = None) -> Masks:
+        """The set of each row that minimises L - mu p, for an oracle that `has_best`.
+
+        Parameters
+        ----------
+        P : array, shape (n, K), or Rows
+            Probabilities.
+        mu : array of float, shape (n,)
+            The price of each row.
+        inputs : mapping or frame, optional
+            Numbers that the loss reads for each row, by name.
+
+        Returns
+        -------
+        boolean array, shape (n, K)
+            The sets.
+        """
+        probabilities, columns = self._read(P, inputs)
+        return self._best(to_array(probabilities), np.asarray(mu, dtype=np.float64), **columns)
+
+    def with_multipliers(self, multipliers: tuple[float, ...]) -> Oracle:
+        """The oracle for L + sum of nu_j E_j, with a multiplier nu_j >= 0 for each limit of the spec."""
+        raise OracleError(f"oracle {self.name!r} does not enforce limits")
+
+    def with_inputs(self, inputs: Any) -> Any:
+        """Deprecated: give `inputs` to `scores`, `score_of`, `sets` and `first`."""
+        deprecated("Oracle.with_inputs", "inputs= of scores, score_of, sets and first", as_of="0.4", removed_in="0.6")
+        return _WithInputs(self, inputs)
+
+    def _read(self, given: Given, inputs: Any) -> tuple[Probabilities | BlockedMatrix, Columns]:
+        """The probabilities as its methods take them, and the columns that it reads, as far as the rows have them."""
+        P = as_probabilities(given.P if isinstance(given, Rows) else given, len(self.loss.labels))
+        rows = given if isinstance(given, Rows) else Rows(self.loss.labels, P)
+        if inputs is not None and "inputs" in self.reads:
+            rows = rows.with_columns(inputs=self.loss.inputs_of(inputs, len(P)))
+        return P, {name: column for name in self.reads if (column := getattr(rows, name)) is not None}
 
     def _in_steps(
-        self, P: Probabilities | BlockedMatrix, answer: Callable[[Oracle, Probabilities, slice], NDArray[S]]
+        self,
+        P: Probabilities | BlockedMatrix,
+        columns: Columns,
+        answer: Callable[[Probabilities, Columns, slice], NDArray[S]],
     ) -> NDArray[S]:
         """Call `answer` for all rows: at once, block by block for a `BlockedMatrix`, and in short steps if there are
         listeners."""
         n = len(P)
         if n == 0 or not (self._listeners or isinstance(P, BlockedMatrix)):
-            return answer(self, to_array(P), slice(0, n))
+            return answer(to_array(P), columns, slice(0, n))
         out: NDArray[S] | None = None
         for block, rows in self._steps(P):
-            part = answer(self.take(rows), block, rows)
+            part = answer(block, some_of(columns, rows), rows)
             out = np.empty((n, *part.shape[1:]), dtype=part.dtype) if out is None else out
             out[rows] = part
         assert out is not None
@@ -254,78 +310,67 @@ class Oracle(ABC):
         for tell in self._listeners:
             tell(done, n)
 
-    def with_inputs(self, inputs: RowInputs | None) -> Oracle:
-        """The oracle for rows with these inputs; itself if it reads none."""
-        return self
-
-    def costs(self, masks: Masks) -> Floats:
-        """Cost of each set, (n,); one set per row."""
-        return self.loss.batch(masks)
-
-    def take(self, rows: slice | Indices) -> Oracle:
-        """The oracle for some of the rows."""
-        return self.of_rows(*(column[rows] for column in self.own_columns))
-
-    @property
-    def own_columns(self) -> tuple[Floats, ...]:
-        """What it stores per row, such as inputs and anchors: arrays with one entry per row; none by default."""
-        return ()
-
-    def of_rows(self, *own: Floats) -> Oracle:
-        """The oracle for rows with these `own_columns`."""
-        return self
-
     @abstractmethod
-    def _scores(self, P: Probabilities) -> Floats: ...
+    def _scores(self, P: Probabilities, *_: Any, **columns: Any) -> Floats:
+        """The hooks get checked probabilities and, by name, the columns that it `reads`, as far as rows have them."""
 
-    def _score_of(self, P: Probabilities, y: Indices) -> Floats:
+    def _score_of(self, P: Probabilities, y: Indices, *_: Any, **columns: Any) -> Floats:
         out = np.empty(len(P))
         for rows in _blocks(*P.shape):
-            out[rows] = np.take_along_axis(self.take(rows)._scores(P[rows]), y[rows, None], axis=1)[:, 0]
+            scores = self._scores(P[rows], **some_of(columns, rows))
+            out[rows] = np.take_along_axis(scores, y[rows, None], axis=1)[:, 0]
         return out
 
-    def _sets(self, P: Probabilities, tau: Floats) -> Masks:
+    def _sets(self, P: Probabilities, tau: Floats, *_: Any, **columns: Any) -> Masks:
         """`tau` is (n, 1) or (1, K)."""
         out = np.empty(P.shape, dtype=np.bool_)
         for rows in _blocks(*P.shape):
-            np.less_equal(self.take(rows)._scores(P[rows]), tau[rows] if tau.shape[1] == 1 else tau, out=out[rows])
+            scores = self._scores(P[rows], **some_of(columns, rows))
+            np.less_equal(scores, tau[rows] if tau.shape[1] == 1 else tau, out=out[rows])
         return out
 
-    def _first(self, P: Probabilities) -> Indices:
+    def _first(self, P: Probabilities, *_: Any, **columns: Any) -> Indices:
         out = np.empty(len(P), dtype=np.int64)
         for rows in _blocks(*P.shape):
-            scores = self.take(rows)._scores(P[rows])
+            scores = self._scores(P[rows], **some_of(columns, rows))
             least = scores == scores.min(axis=1, keepdims=True)
             out[rows] = np.where(least, P[rows], -1).argmax(axis=1)
         return out
 
+    def _best(self, P: Probabilities, mu: Floats, *_: Any, **columns: Any) -> Masks:
+        raise OracleError(f"oracle {self.name!r} has no best sets at a price")
 
+
+def some_of(columns: Columns, rows: slice | Indices) -> Columns:
+    """The entries of some rows in each column."""
+    return {name: column[rows] for name, column in columns.items()}
+
+
+@dataclass(frozen=True)
 class RemoteCall:
-    """A call of an oracle's method, for processes that read the rows; `own_columns` are sent as further columns."""
+    """A call of an oracle's method, for processes that read the rows; the columns that it reads are sent along."""
 
-    def __init__(self, oracle: Oracle, method: str) -> None:
-        self.oracle, self.method, self.own = oracle, method, len(oracle.own_columns)
+    oracle: Oracle
+    method: str
+    reads: tuple[str, ...]
 
-    def __call__(self, P: Probabilities, *columns: NDArray[Any]) -> NDArray[Any]:
-        oracle = self.oracle.of_rows(*columns[: self.own])
-        answer: NDArray[Any] = getattr(oracle, self.method)(P, *columns[self.own :])
+    def __call__(self, P: Probabilities, *columns: Any) -> NDArray[Any]:
+        many = len(self.reads)
+        rows = Rows(self.oracle.loss.labels, P, **dict(zip(self.reads, columns, strict=False)))
+        answer: NDArray[Any] = getattr(self.oracle, self.method)(rows, *columns[many:])
         return answer
 
 
-class AnchoredOracle(Oracle):
-    """An oracle whose scores can be anchored, for each row, at a price that was found on other rows."""
+@dataclass(frozen=True)
+class _WithInputs:
+    """What the deprecated `with_inputs` returns: the oracle, whose methods get these inputs."""
 
-    @abstractmethod
-    def anchored(self, anchors: Floats) -> AnchoredOracle:
-        """The same oracle for n rows with these anchors (n,); NaN for a row without one."""
+    oracle: Oracle
+    given: Any
 
-    @abstractmethod
-    def limited(self, multipliers: tuple[float, ...]) -> AnchoredOracle:
-        """The oracle for L + sum of nu_j E_j, with a multiplier nu_j >= 0 for each limit of the spec."""
-
-    @abstractmethod
-    def best(self, P: Probabilities, mu: Floats) -> Masks:
-        """The set of each row that minimises L - mu p, at the row's own price mu (n,)."""
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.oracle, name)
+        return partial(found, inputs=self.given) if name in ("scores", "score_of", "sets", "first", "best") else found
 
 
 class SolvingOracle(Oracle):
@@ -343,7 +388,7 @@ class SolvingOracle(Oracle):
         is called after each row."""
 
     @abstractmethod
-    def optimal(self, P: Probabilities) -> tuple[Masks, Masks]:
+    def optimal(self, P: Given) -> tuple[Masks, Masks]:
         """The cheapest set with the mass of the first level, for each row; and for which rows that is proved."""
 
     @abstractmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,8 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.decisions import Decided
 from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.calibrate import Calibration, Conditional, Level, Tuning, row_draws
-from udcp_dsl.prediction.calibrate.calibration_scores import CalibrationScores
+from udcp_dsl.prediction.calibrate import Conditional, Level, Tuning, exact_level, row_draws, show_level
+from udcp_dsl.prediction.calibrate.calibration_scores import RankTable
 from udcp_dsl.prediction.containers import flag, frame_index
 from udcp_dsl.prediction.input_warnings import (
     warn_of_another_order,
@@ -36,16 +36,20 @@ from udcp_dsl.prediction.rows.column_roles import Columns
 from udcp_dsl.prediction.rows.probability_matrix import Matrix, check_class_names, names_of_classes
 from udcp_dsl.prediction.rows.row_attributes import labels_as_given
 from udcp_dsl.prediction.sets import MadeSets, PredictionSets
-from udcp_dsl.prediction.stages.anchors import Anchors
-from udcp_dsl.prediction.stages.chain import STAGES, Chain, deal, fit_chain
+from udcp_dsl.prediction.stages.anchors import Anchor
+from udcp_dsl.prediction.stages.chain import STAGES, Fits, Fitted, deal, fit
 from udcp_dsl.prediction.stages.decision import Decision, check_decides
 from udcp_dsl.prediction.stages.lambda_tuning import Lambda
 from udcp_dsl.prediction.stages.multipliers import Multipliers, check_limits
-from udcp_dsl.prediction.stages.oracle_input import OracleInput
 from udcp_dsl.prediction.stages.repair import RepairStage
-from udcp_dsl.prediction.stages.setting import Setting
+from udcp_dsl.prediction.stages.stage import FitContext, Stage
 from udcp_dsl.prediction.stages.temperature import Temperature
 from udcp_dsl.prediction.stages.thresholds import worth_of
+
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.calibrate import Calibration
+
+S = TypeVar("S", bound=Stage)
 
 # Entries held at a time if sets need all scores, or a second matrix beside the probabilities.
 _BLOCK = 1 << 22
@@ -171,14 +175,14 @@ class SetPredictor(DescribedPredictor):
                 f"{self.oracle.name!r} tunes its lambda for one alpha: give one alpha, or lam in the options"
             )
         self.given_labels: tuple[Any, ...] | None = None  # the labels in the type they were given in, if not as texts
-        self.chain: Chain | None = None  # the fitted stages and thresholds, once it is calibrated
-        self.file_hash: tuple[Chain | None, str] | None = None  # the hash of its file, valid for that chain
+        self.fits: Fits = {}  # the fitted stages and thresholds at each alpha, once it is calibrated
+        self.file_hash: tuple[Fits, str] | None = None  # the hash of its file, valid for those fits
         self.logits = False
         self.normalize = False
 
     def __repr__(self) -> str:
         alphas = self.promise.shown_alphas
-        state = "not calibrated" if self.chain is None else f"calibrated on {self.chain.rows_used}"
+        state = f"calibrated on {self.fitted.rows_used}" if self.fits else "not calibrated"
         return f"SetPredictor({self.loss.name!r}, oracle={self.oracle.name!r}, alpha={alphas}, {state})"
 
     def calibrate(
@@ -251,7 +255,7 @@ class SetPredictor(DescribedPredictor):
             warn_of_shared_draws(rows, self.seed)
         if rows.weights is not None:
             self.promise.refuse_weights()
-        self.use_chain(fit_chain(Setting.of(self.promise, self.oracle, tune=self._tune), rows))
+        self.use(fit(FitContext.of(self.promise, self.oracle, tune=self._tune), rows))
         self.given_labels = labels_as_given(self.loss.labels, y, self._class_names)
         self.logits, self.normalize = logits, normalize
         return self
@@ -297,7 +301,7 @@ class SetPredictor(DescribedPredictor):
         InputError
             The predictor is not calibrated, or the data are invalid. The message names the row.
         """
-        level = self.calibrated.level(alpha)
+        level = self.level(alpha)
         rows = self.rows(probs, groups=groups, weights=weights, inputs=inputs, ids=ids, ignore=ignore, empty=True)
         self._check_groups(rows, groups)
         if self.randomize:
@@ -429,14 +433,14 @@ class SetPredictor(DescribedPredictor):
             of the calibration scores, they are rounded up, but never past a calibrated alpha. With `risk`, they are
             mean harms.
         """
-        chain, level = self.fitted, min(self.alphas)
+        fitted = self.at(min(self.alphas))
         rows = self.rows(probs, groups=groups, ids=ids, weights=weights, inputs=inputs, ignore=ignore, empty=True)
         self._check_groups(rows, groups)
         out = np.empty(rows.P.shape)
         step = max(1, _BLOCK // self.loss.K)
         for start in range(0, len(rows), step):
             part = rows.take(slice(start, start + step))
-            out[start : start + step] = chain.p_values(chain.prepare(part), level, self._draws(part))
+            out[start : start + step] = fitted.p_values(fitted.prepare(part), self._draws(part))
         return out
 
     def plot(self) -> Any:
@@ -483,26 +487,70 @@ class SetPredictor(DescribedPredictor):
         return self.promise.seed
 
     @property
-    def fitted(self) -> Chain:
-        """The fitted stages and thresholds; InputError before calibration."""
-        if self.chain is None:
+    def fitted(self) -> Fitted:
+        """The fitted stages and thresholds at the first alpha; InputError before calibration."""
+        if not self.fits:
             raise InputError("the predictor is not calibrated: call calibrate(probs, y) first")
-        return self.chain
+        return next(iter(self.fits.values()))
+
+    def level(self, alpha: Level | None = None) -> Fraction:
+        """The calibrated alpha that is meant, as an exact fraction.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            One of the calibrated values; may be left out if there is only one.
+        """
+        first, known = self.fitted, ", ".join(map(show_level, self.fits))
+        if alpha is None:
+            if len(self.fits) > 1:
+                raise InputError(f"calibrated for several alphas: give alpha, one of {known}")
+            return first.alpha
+        level = exact_level(alpha, below=first.context.rule.below)
+        if level not in self.fits:
+            raise InputError(f"not calibrated for alpha {show_level(level)}: choose from {known}, or calibrate again")
+        return level
+
+    def at(self, alpha: Level | None = None) -> Fitted:
+        """The fitted stages and thresholds at one alpha.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            One of the calibrated values; may be left out if there is only one.
+        """
+        return self.fits[self.level(alpha)]
+
+    def thresholds(self, alpha: Level | None = None) -> Any:
+        """The threshold at one alpha: a number, or one for each group, bin or decision by name, or for each class.
+
+        Parameters
+        ----------
+        alpha : float, optional
+            Which alpha to use, if several were calibrated.
+
+        Returns
+        -------
+        float, dict or array (K,)
+            With weights, the threshold of a row of mean weight.
+        """
+        return self.at(alpha).thresholds.calibration.thresholds
 
     @property
-    def calibrated(self) -> Calibration:
-        """The thresholds; InputError before calibration."""
-        return self.fitted.thresholds.calibration
+    def calibrated(self) -> Calibrations:
+        """The thresholds at all alphas; InputError before calibration."""
+        return Calibrations({alpha: fitted.thresholds.calibration for alpha, fitted in self.fits.items()}, self)
 
     @property
-    def calibration(self) -> Calibration | None:
-        """The thresholds, or None before calibration."""
-        return None if self.chain is None else self.chain.thresholds.calibration
+    def calibration(self) -> Calibrations | None:
+        """The thresholds at all alphas, or None before calibration."""
+        return self.calibrated if self.fits else None
 
     @property
-    def calibration_scores(self) -> CalibrationScores | None:
-        """The scores behind the thresholds; None before calibration and with weights."""
-        return None if self.chain is None else self.chain.thresholds.scores
+    def calibration_scores(self) -> tuple[RankTable, ...] | None:
+        """The scores behind the thresholds at the first alpha, for each group, class or bin; None before calibration
+        and with weights."""
+        return self.fitted.thresholds.scores if self.fits else None
 
     def worth(self, alpha: Level | None = None) -> float | dict[str, float] | None:
         """The value that the threshold places on a missed truth, in the unit of the loss.
@@ -518,7 +566,7 @@ class SetPredictor(DescribedPredictor):
             For oracles whose scores are prices (`price`, `ratio`), else None. With groups, bins by difficulty or
             decisions, one value each, by name.
         """
-        return worth_of(self.oracle, self.fitted.thresholds, self.calibrated.level(alpha))
+        return worth_of(self.oracle, self.at(alpha).thresholds)
 
     def least_covered(self, alpha: Level | None = None) -> LeastCovered | None:
         """The classes and the quarter of the rows that are covered least on the calibration rows.
@@ -535,42 +583,53 @@ class SetPredictor(DescribedPredictor):
         LeastCovered or None
             None for a predictor that was loaded from a file, and with `weights` or `risk`.
         """
-        found = self.fitted.in_sample.get(self.calibrated.level(alpha))
+        found = self.at(alpha).in_sample
         return None if found is None else found.least_covered
 
     @property
     def tuning(self) -> Tuning | None:
         """How lambda was chosen, or None if it was not tuned."""
-        stage = None if self.chain is None else self.chain.find(Lambda)
+        stage = self._stage(Lambda)
         return None if stage is None else stage.tuning
 
     @property
-    def anchors(self) -> Anchors | None:
-        """The anchors of the oracle, or None if it has none."""
-        found = None if self.chain is None else self.chain.find(Anchors)
-        return self.multipliers.anchors if found is None and self.multipliers is not None else found
+    def anchors(self) -> dict[Fraction, Anchor] | None:
+        """The anchor of the oracle at each alpha, or None if it has none."""
+        if self.multipliers is not None:
+            own = {alpha: x.anchor for alpha, x in self.multipliers.items() if x.anchor is not None}
+            return own or None
+        return self._stages(Anchor)
 
     @property
-    def multipliers(self) -> Multipliers | None:
+    def multipliers(self) -> dict[Fraction, Multipliers] | None:
         """The multipliers of the spec's limits at each alpha, for an oracle that enforces them."""
-        return None if self.chain is None else self.chain.find(Multipliers)
+        return self._stages(Multipliers)
 
     @property
     def decision(self) -> Decision | None:
         """The rule that decides what is done with a row, with `conditional="decision"`."""
-        return None if self.chain is None else self.chain.find(Decision)
+        return self._stage(Decision)
 
     @property
     def repair(self) -> Repair | None:
         """The correction of the probabilities; None before calibration or if there is none."""
-        stage = None if self.chain is None else self.chain.find(RepairStage)
+        stage = self._stage(RepairStage)
         return None if stage is None else stage.repair
 
     @property
     def temperature(self) -> float | None:
         """The temperature, if the repair is a temperature alone; else None."""
-        old = None if self.chain is None else self.chain.find(Temperature)
+        old = self._stage(Temperature)
         return old.value if old is not None else None if self.repair is None else self.repair.temperature
+
+    def _stage(self, kind: type[S]) -> S | None:
+        """The stage of this kind, which all alphas share."""
+        return self.fitted.find(kind) if self.fits else None
+
+    def _stages(self, kind: type[S]) -> dict[Fraction, S] | None:
+        """The stages of this kind, one for each alpha; None if there are none."""
+        found = {alpha: stage for alpha, fitted in self.fits.items() if (stage := fitted.find(kind)) is not None}
+        return found or None
 
     @property
     def promises(self) -> Promise:
@@ -579,7 +638,7 @@ class SetPredictor(DescribedPredictor):
         return self.promise
 
     @property
-    def kept(self) -> CalibrationScores | None:
+    def kept(self) -> tuple[RankTable, ...] | None:
         """Deprecated name of `calibration_scores`."""
         deprecated("SetPredictor.kept", "SetPredictor.calibration_scores", as_of="0.3", removed_in="0.5")
         return self.calibration_scores
@@ -612,7 +671,7 @@ class SetPredictor(DescribedPredictor):
         return self.promise.reads(self.loss).inputs
 
     def _check_weights(self, rows: Rows) -> None:
-        if rows.weights is not None and not self.calibrated.weighted:
+        if rows.weights is not None and not self.fitted.thresholds.calibration.weighted:
             raise InputError("weights= are given, but calibration had none: calibrate with weights=")
 
     def save(self, path: str | Path) -> None:
@@ -650,10 +709,13 @@ class SetPredictor(DescribedPredictor):
 
         return load(path)
 
-    def use_chain(self, chain: Chain) -> None:
-        """Use this chain from now on; if it tuned the oracle, the next calibration tunes it again."""
-        self.chain, self.oracle, self.promise = chain, chain.setting.oracle, chain.setting.promise
-        self._tune = self._tune or chain.find(Lambda) is not None
+    def use(self, fits: Fits) -> None:
+        """Use these fits from now on; if they tuned the oracle, the next calibration tunes it again."""
+        first = next(iter(fits.values()))
+        self.fits, self.promise = fits, first.context.promise
+        self._tune = self._tune or first.find(Lambda) is not None
+        if first.find(Lambda) is not None:
+            self.oracle = first.context.oracle
 
     def _check_groups(self, rows: Rows, given: Any) -> None:
         """Refuse missing groups, and a groups argument that is not used; unused groups within `Rows` are allowed."""
@@ -666,17 +728,19 @@ class SetPredictor(DescribedPredictor):
 
     def true_scores(self, rows: Rows, alpha: Fraction | None = None) -> npt.NDArray[np.float64]:
         """The scores of true labels, as in calibration, at one alpha (anchors depend on it; the first by default)."""
-        chain = self.fitted
-        return chain.true_scores(chain.prepare(rows), self.alphas[0] if alpha is None else alpha)
+        fitted = self.fitted if alpha is None else self.at(alpha)
+        return fitted.true_scores(fitted.prepare(rows))
 
     def threshold_rows(self, rows: Rows) -> npt.NDArray[np.int64]:
-        """The positions of the rows that would set the thresholds in a calibration with these rows."""
-        setting = Setting(self.promise.as_asked, self.oracle, {} if self._tune else None)
-        return deal(setting, rows, STAGES)[1]
-
-    def prepare(self, rows: Rows) -> OracleInput:
-        """The oracle's input for these rows, once the predictor is calibrated."""
-        return self.fitted.prepare(rows)
+        """The positions of the rows that set the thresholds in the calibration with these rows."""
+        context, repairs = (
+            FitContext(self.promise.before_fit, self.oracle, {} if self._tune else None),
+            self.fitted.stages,
+        )
+        _, left = deal(context, rows, np.arange(len(rows)), [x for x in STAGES if x.repairs and x.applies(context)])
+        for stage in repairs:
+            context = stage.update(context) if stage.repairs else context
+        return deal(context, rows, left, [x for x in STAGES if not x.repairs and x.applies(context)])[1]
 
     def repaired(self, P: Matrix) -> Matrix:
         """The repaired probabilities, before they are weighted by harm."""
@@ -695,17 +759,18 @@ class SetPredictor(DescribedPredictor):
 
     def make_sets(self, rows: Rows, level: Fraction) -> MadeSets:
         """The sets of rows as `MadeSets`, without that warning."""
-        if rows.weights is None and self.calibrated.weighted:
+        fitted = self.at(level)
+        if rows.weights is None and fitted.thresholds.calibration.weighted:
             raise InputError("calibrated with weights, so new rows need weights, too: give weights=")
         self._check_weights(rows)
         step = max(1, _BLOCK // self.loss.K)
         if not self._in_blocks or len(rows) <= step:
-            return self._make_sets_at_once(rows, level)
+            return self._make_sets_at_once(fitted, rows)
         mask, full, unproved = np.empty(rows.P.shape, dtype=bool), 0, list[int | None]()
         decided = list[Decided]()
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
-            made = self._make_sets_at_once(rows.take(part), level)
+            made = self._make_sets_at_once(fitted, rows.take(part))
             mask[part], full = made.mask, full + made.full
             unproved.append(made.unproved)
             decided += [] if made.decided is None else [made.decided]
@@ -716,13 +781,34 @@ class SetPredictor(DescribedPredictor):
     def _in_blocks(self) -> bool:
         """Whether sets are made in several calls of the oracle, because they need further matrices of this size."""
         other = self.promise.risk is not None or any(stage.repairs for stage in self.fitted.stages)
-        return other or (self.promise.by_class and (self.randomize or self.calibrated.weighted))
+        weighted = self.fitted.thresholds.calibration.weighted
+        return other or (self.promise.by_class and (self.randomize or weighted))
 
-    def _make_sets_at_once(self, rows: Rows, level: Fraction) -> MadeSets:
-        chain = self.fitted
-        given = chain.prepare(rows)
-        mask = chain.sets(given, level, self._draws(rows))
-        return MadeSets(mask, chain.thresholds.full(given, level), self.oracle.unproved, given.decided)
+    def _make_sets_at_once(self, fitted: Fitted, rows: Rows) -> MadeSets:
+        prepared = fitted.prepare(rows)
+        mask = fitted.sets(prepared, self._draws(rows))
+        return MadeSets(mask, fitted.thresholds.full(prepared), fitted.context.oracle.unproved, prepared.decided)
 
     def _draws(self, rows: Rows) -> npt.NDArray[Any] | None:
         return row_draws(rows.P, self.seed, rows.ids) if self.randomize else None
+
+
+class Calibrations:
+    """The thresholds of a predictor at its alphas: the attributes of each `Calibration` by its alpha."""
+
+    def __init__(self, by_alpha: Mapping[Fraction, Calibration], predictor: SetPredictor) -> None:
+        self._predictor, self._by_alpha = predictor, by_alpha
+        self._first = predictor.fitted.thresholds.calibration
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._first, name)
+
+    @property
+    def alphas(self) -> tuple[Fraction, ...]:
+        return tuple(self._by_alpha)
+
+    def level(self, alpha: Level | None = None) -> Fraction:
+        return self._predictor.level(alpha)
+
+    def thresholds(self, alpha: Level | None = None) -> Any:
+        return self._by_alpha[self.level(alpha)].thresholds

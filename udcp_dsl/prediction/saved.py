@@ -21,16 +21,14 @@ from udcp_dsl import __version__
 from udcp_dsl.diagnostics import InputError, nearest
 from udcp_dsl.loss import Loss, loads
 from udcp_dsl.prediction.files import atomic_write
-from udcp_dsl.prediction.oracle import migrate_options, oracle_names
+from udcp_dsl.prediction.oracle import oracle_names
 from udcp_dsl.prediction.predictor import SetPredictor
-from udcp_dsl.prediction.probability_repair import Repair
-from udcp_dsl.prediction.probability_repair.penalized import MAX_EXPONENT
-from udcp_dsl.prediction.promises.promise import Promise, as_temperature
-from udcp_dsl.prediction.stages.chain import read_chain
-from udcp_dsl.prediction.stages.setting import Setting
+from udcp_dsl.prediction.promises.promise import Promise
+from udcp_dsl.prediction.stages.chain import plain, read
+from udcp_dsl.prediction.stages.stage import FitContext
 
 FORMAT = "udcp_dsl predictor"
-FORMAT_VERSION = 3  # 1: udcp_dsl 0.1.0, 2: 0.2.0
+FORMAT_VERSION = 4  # 3: udcp_dsl 0.3; those before are read, and converted, by version 0.3
 
 # Options of oracles that depend on the machine (where and how fast to solve), and so are not saved.
 _MACHINE_OPTIONS = ("workers", "checkpoint")
@@ -48,14 +46,14 @@ def save(predictor: SetPredictor, path: str | Path) -> None:
 def digest(predictor: SetPredictor) -> str:
     """A hash that identifies the predictor: that of its file, if unchanged since loading, or of what `save` writes."""
     read = predictor.file_hash
-    if read is not None and read[0] is predictor.chain:
+    if read is not None and read[0] is predictor.fits:
         return read[1]
     return str(_content(predictor)["sha256"])
 
 
 def _content(predictor: SetPredictor) -> dict[str, Any]:
     """The content of a saved file, including its hash."""
-    if predictor.chain is None:
+    if not predictor.fits:
         raise InputError("the predictor is not calibrated, so there is nothing to save: call calibrate first")
     if predictor.oracle.name not in oracle_names():
         raise InputError(
@@ -91,7 +89,7 @@ def _content(predictor: SetPredictor) -> dict[str, Any]:
         "class_names": None if predictor.class_names is None else list(predictor.class_names),
         "given_labels": list(given) if given is not None and all(map(_is_plain, given)) else None,
         **{name: getattr(predictor, name) for name in _INPUT_FLAGS},
-        "stages": predictor.chain.as_list(),
+        **plain(predictor.fits),
     }
     try:
         content["sha256"] = _hash(content)
@@ -115,7 +113,7 @@ def load(path: str | Path) -> SetPredictor:
     try:
         predictor = _rebuild(content)
         if (content["version"], content["format_version"]) == (__version__, FORMAT_VERSION):
-            predictor.file_hash = predictor.chain, content["sha256"]
+            predictor.file_hash = predictor.fits, content["sha256"]
         return predictor
     except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         raise InputError(
@@ -216,7 +214,7 @@ def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
         options=oracle["options"],
         class_names=content["class_names"],
     )
-    predictor.use_chain(read_chain(content["stages"], Setting(predictor.promise, predictor.oracle)))
+    predictor.use(read(content, FitContext(predictor.promise, predictor.oracle)))
     predictor.logits, predictor.normalize = content["logits"], content["normalize"]
     predictor.given_labels = _given_labels(content["given_labels"], loss.K)
     return predictor
@@ -236,41 +234,68 @@ def _is_plain(label: object) -> bool:
 
 
 def migrated(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The content of a file of an older format, converted to the current format.
-
-    Up to format 2, the promise was part of the options, and each stage had a key of its own.
-    """
+    """The content of a file of format 3, where a stage had a value for each alpha, converted to the current format."""
     version = content["format_version"]
     if version == FORMAT_VERSION:
         return content
-    options = dict(content["options"])
-    input_options = {name: options.pop(name) for name in ("class_names", *_INPUT_FLAGS)}
-    name = content["oracle"]["name"]
-    calibration, tuning, anchors = content["calibration"], content["tuning"], content.get("anchors")
-    stages: list[dict[str, Any]] = []
-    if content.get("temperature") is not None:
-        stages.append({"stage": "temperature", "temperature": content["temperature"]})
-    if tuning is not None:  # two folds of about the same size; the first was not counted
-        stages.append({"stage": "lambda", "tuning": tuning, "rows": 2 * tuning["n"]})
-    if anchors is not None:
-        stages.append({"stage": "anchor", **anchors})
-    stages.append({"stage": "thresholds", "calibration": calibration, "scores": content.get("kept")})
+    if version < 3:
+        raise InputError(
+            f"it is of format {version}, saved by udcp_dsl {content.get('version')}: load and save it with version "
+            "0.3, which converts it"
+        )
+    *stages, last = content["stages"]
+    calibration, scores = last["calibration"], last["scores"]
+    if calibration["conditional"] == "difficulty":
+        raise InputError(
+            "its bins by difficulty depend on the ranks of rows, and bins have fitted edges since version 0.4: "
+            "calibrate again"
+        )
+    by_alpha = {x["stage"] for x in stages} & {"anchor", "multipliers"}
+    fits = [
+        {
+            "alpha": alpha,
+            "stages": [_at_alpha(stage, alpha) for stage in stages if stage["stage"] in by_alpha],
+            "calibration": _calibration_at(calibration, i),
+            "scores": i if scores is not None and scores["alphas"] else 0,
+        }
+        for i, alpha in enumerate(calibration["alphas"])
+    ]
     return {
         **content,
-        "oracle": {"name": name, "options": migrate_options(name, version, content["oracle"]["options"])},
-        "promise": {"alpha": options.pop("alphas"), "repair": _old_repair(options.pop("temperature", None)), **options},
-        **input_options,
-        "given_labels": None,
-        "stages": stages,
+        "stages": [stage for stage in stages if stage["stage"] not in by_alpha],
+        "strata": {"names": calibration["groups"]},
+        "fits": fits,
+        "scores": [None] if scores is None else scores["cells"],
     }
 
 
-def _old_repair(temperature: Any) -> Any:
-    """The repair, for calibrating again, that corresponds to the temperature option of a file of format 2."""
-    asked = as_temperature(temperature, "temperature")
-    if asked is None or asked == "fit":
-        return None if asked is None else "temperature"
-    return Repair(min(max(1 / asked, 1 / MAX_EXPONENT), MAX_EXPONENT))
+def _at_alpha(stage: Mapping[str, Any], alpha: str) -> dict[str, Any]:
+    """A stage of format 3 at one alpha."""
+
+    def anchor(found: Mapping[str, Any]) -> dict[str, Any]:
+        by_group = {name: x[alpha] for name, x in found["by_group"].items()}
+        return {"n": found["n"], "overall": found["overall"][alpha], "by_stratum": by_group}
+
+    if stage["stage"] == "anchor":
+        return {"stage": "anchor", **anchor(stage)}
+    own = None if stage["anchors"] is None else anchor(stage["anchors"])
+    return {"stage": "multipliers", "n": stage["n"], "effects": stage["found"][alpha], "anchor": own}
+
+
+def _calibration_at(calibration: Mapping[str, Any], i: int) -> dict[str, Any]:
+    """The calibration of format 3 at its i-th alpha."""
+
+    def cell(found: Mapping[str, Any]) -> dict[str, Any]:
+        kept = {name: found[name] for name in ("n", "scores", "weights", "harms")}
+        return {**kept, "threshold": found["thresholds"][i], "steps": found["steps"][i] if found["steps"] else None}
+
+    pooled = calibration["pooled"]
+    return {
+        "cells": [cell(x) for x in calibration["cells"]],
+        "pooled": None if pooled is None else cell(pooled),
+        "weighted": calibration["weighted"],
+        "label_weights": calibration["label_weights"],
+    }
 
 
 def _bytes(name: str, file: Mapping[str, str]) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from udcp_dsl.expression.rows.given import RowInputs
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import points_needed
 from udcp_dsl.prediction.evaluation import Evaluation, evaluate
-from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle, SolvingOracle, make_oracle
+from udcp_dsl.prediction.oracle import Oracle, SolvingOracle, make_oracle
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.stages.multipliers import LimitError
 from udcp_dsl.studio.instances import Instances
@@ -44,7 +43,7 @@ class Fitted:
 
     @property
     def tau(self) -> float:
-        tau = self.predictor.calibrated.thresholds()
+        tau = self.predictor.thresholds()
         assert isinstance(tau, float)
         return tau
 
@@ -57,9 +56,7 @@ class Fitted:
     def scorer(self) -> Oracle:
         """The oracle whose scores the predictor cuts: with its lambda, its anchor and the multipliers of limits."""
         made, limits = make_oracle(self.predictor.oracle.name, self.loss, **self.options), self.predictor.multipliers
-        if limits is None or not isinstance(made, AnchoredOracle):
-            return made
-        return made.limited(limits.found[self.predictor.alphas[0]].multipliers)
+        return made if limits is None else made.with_multipliers(limits[self.predictor.alphas[0]].effects.multipliers)
 
     @cached_property
     def options(self) -> dict[str, object]:
@@ -67,8 +64,7 @@ class Fitted:
         options = dict(self.predictor.oracle.options)
         anchors = self.predictor.anchors
         if anchors is not None:
-            (m,) = anchors.of_rows(self.predictor.alphas[0], None, 1).tolist()
-            options["anchor"] = None if math.isnan(m) else m
+            options["anchor"] = anchors[self.predictor.alphas[0]].overall
         return options
 
 
@@ -86,7 +82,7 @@ def fit(loss: Loss, oracle: str, alpha: Fraction, instances: Instances, on_step:
 
 def curve(fitted: Fitted, instances: Instances, on_step: OnStep) -> CostCurve:
     """Cost and coverage at the alphas of the grid for which the rows suffice, with the lambda of `fitted`."""
-    predictor, n = fitted.predictor, fitted.predictor.calibrated.n
+    predictor, n = fitted.predictor, fitted.predictor.fitted.thresholds.calibration.n
     grid = [alpha for alpha in CURVE if points_needed(alpha) <= n]
     if not grid:
         return CostCurve()
@@ -107,7 +103,7 @@ def curve(fitted: Fitted, instances: Instances, on_step: OnStep) -> CostCurve:
 def sets_of(fitted: Fitted, p: Any, inputs: RowInputs | None = None) -> tuple[Any, Any]:
     """The set and the scores of one row, (K,) each; `inputs` holds the inputs of the row twice."""
     rows = np.repeat(np.asarray(p, dtype=np.float64)[None, :], 2, axis=0)  # for one row, kernels are compiled again
-    scores = fitted.scorer.with_inputs(inputs).scores(fitted.predictor.repaired(rows))[0]
+    scores = fitted.scorer.scores(fitted.predictor.repaired(rows), inputs=inputs)[0]
     return fitted.predictor.predict_set(rows, inputs=inputs if fitted.loss.inputs else None).mask[0], scores
 
 

@@ -153,7 +153,7 @@ def _slow_trials(
     if plan.rounds is None:
         began = plan.now()
         P, y, inputs = drawn_rows(problem, loss.inputs, 1, rng)
-        predictor.oracle.with_inputs(inputs).score_of(P, y)
+        predictor.oracle.score_of(P, y, inputs=inputs)
         if plan.late("coverage", 2 * sum(sizes.values()) * (plan.now() - began)):  # scored twice: sets and ties
             return
     about = f"{predictor.oracle.name}, {kind} classifier"
@@ -170,7 +170,7 @@ def _thresholds(alphas: Sequence[Fraction]) -> Iterator[Verdict]:
         for alpha in levels:
             k = math.ceil((n + 1) * (1 - alpha))
             expected = float(k) if k <= n else math.inf
-            got = calibrate(scores, alphas=[alpha]).thresholds()
+            got = calibrate(scores, alpha=alpha, already_warned=True).thresholds
             cases += 1
             if got != expected and example is None:
                 which = f"{k}, the {k}-th smallest" if k <= n else "infinite, as no score is high enough"

@@ -184,7 +184,7 @@ def _own_losses(
     for item in chosen:
         if item.slow or inputs is None:
             continue
-        scores, example = item.oracle.with_inputs(inputs).scores(P), None
+        scores, example = item.oracle.scores(P, inputs=inputs), None
         for i in range(_ROWS):
             row = inputs.row(i)
             if item.of(loss.at(row)).oracle.scores(P[i : i + 1])[0].tobytes() != scores[i].tobytes():

@@ -110,8 +110,8 @@ def drift(loss: Loss, chosen: Sequence[Chosen], own: OwnRows, seed: int) -> Verd
         return Verdict(claim, None, 0, _SLOW)
     n = len(own.rows)
     rows = own.rows.take(np.linspace(0, n - 1, min(n, _MOST_ROWS)).astype(np.int64))
-    asked = [item.oracle.with_inputs(rows.inputs) for item in chosen if not item.slow]
-    ranks = np.array([rankdata(oracle.score_of(rows.P, rows.truth)) for oracle in asked])
+    asked = [item.oracle for item in chosen if not item.slow]
+    ranks = np.array([rankdata(oracle.score_of(rows, rows.truth)) for oracle in asked])
     ranks -= ranks.mean(axis=1, keepdims=True)
     ranks /= np.maximum(ranks.std(axis=1, keepdims=True), 1e-12)  # all equal: there is nothing to drift
     seen = _statistics(ranks)

@@ -27,8 +27,8 @@ from udcp_dsl.loss import Loss, loads
 from udcp_dsl.prediction.calibrate import points_needed, rank, show_level
 from udcp_dsl.prediction.calibrate.calibration_scores import RankTable
 from udcp_dsl.prediction.calibrate.cross import CrossCalibration, equal_folds
-from udcp_dsl.prediction.calibrate.difficulty import bins_needed
 from udcp_dsl.prediction.calibrate.rule import confident_points, confident_rank
+from udcp_dsl.prediction.calibrate.strata import bins_needed
 from udcp_dsl.prediction.monitor import Monitor
 from udcp_dsl.prediction.monitor.ranks import Ranks
 from udcp_dsl.prediction.predictor import SetPredictor
@@ -195,9 +195,9 @@ class _PromiseTrials:
         check_decides(self._loss)
         n = max(MIN_ROWS * 4, 4 * points_needed(self._alpha)) + int(rng.integers(20))
         predictor, P, y = self._calibrated(rng, n, conditional="decision")
-        given = predictor.prepare(predictor.rows(P[-1:]))
-        part = "" if given.groups is None else str(given.groups[0])
-        m = dict(predictor.calibrated.named_cells)[part].n
+        prepared = predictor.fitted.prepare(predictor.rows(P[-1:]))
+        assert prepared.stratum is not None
+        m = predictor.fitted.thresholds.calibration.cells[prepared.stratum[0]].n
         return self._covers(predictor, P, y), min(1.0, rank(m, self._alpha) / (m + 1))
 
     def weights(self, rng: np.random.Generator) -> tuple[float, float]:

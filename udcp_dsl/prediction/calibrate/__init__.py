@@ -4,7 +4,7 @@ Split conformal prediction: if calibration and test points are exchangeable, {y 
 label with probability at least 1 - alpha. Arrays in, arrays out: this package knows no cost, oracle or solver.
 """
 
-from udcp_dsl.prediction.calibrate.calibration import Calibration, Parts, calibrate, label_weighted, merged, threshold
+from udcp_dsl.prediction.calibrate.calibration import Calibration, calibrate, label_weighted, threshold
 from udcp_dsl.prediction.calibrate.cells import Cell, Conditional, make_cell
 from udcp_dsl.prediction.calibrate.levels import (
     Level,
@@ -18,6 +18,7 @@ from udcp_dsl.prediction.calibrate.levels import (
 from udcp_dsl.prediction.calibrate.randomized import randomized_sets, randomized_tau, row_draws
 from udcp_dsl.prediction.calibrate.rule import Rule
 from udcp_dsl.prediction.calibrate.shortage import CalibrationWarning, warn_of_too_few
+from udcp_dsl.prediction.calibrate.strata import Strata
 from udcp_dsl.prediction.calibrate.tuning import DEFAULT_GRID, Tuning, three_folds, tune
 
 __all__ = [
@@ -27,8 +28,8 @@ __all__ = [
     "Cell",
     "Conditional",
     "Level",
-    "Parts",
     "Rule",
+    "Strata",
     "Tuning",
     "calibrate",
     "coverage_law",
@@ -36,7 +37,6 @@ __all__ = [
     "label_weighted",
     "levels_of",
     "make_cell",
-    "merged",
     "points_needed",
     "randomized_sets",
     "randomized_tau",

@@ -1,21 +1,19 @@
 """The calibration scores that are kept, for p-values and to test later whether new rows are still exchangeable.
 
-The scores of a cell are stored as distinct values, each with the number of scores below it and up to it. If there are
-many, a file keeps only the scores at fixed ranks, ceil(j (n + 1) / parts) for 0 < j < parts, and at the thresholds. The
-ranks are fixed so that the choice says nothing about the other scores. Here the cells are a *partition* of the rows:
-all rows, groups, classes or, by difficulty, the rows between the edges of bins and those on each edge.
+The scores of a stratum are stored as distinct values, each with the number of scores below it and up to it. If there
+are many, a file keeps only the scores at fixed ranks, ceil(j (n + 1) / parts) for 0 < j < parts, and at the thresholds.
+The ranks are fixed so that the choice says nothing about the other scores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray, IntArray, points_of_cells
+from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray, IntArray
 from udcp_dsl.prediction.calibrate.plain import RESAVE, decode, encode, fields
 
 # A file keeps all scores if the cells have at most this many together; else each is thinned to `_MAX_RANK_PARTS`.
@@ -150,65 +148,18 @@ def fixed_ranks(n: int, parts: int) -> IntArray:
     return np.unique(-(-np.arange(1, parts, dtype=np.intp) * (n + 1) // parts))
 
 
-@dataclass(frozen=True, eq=False)
-class CalibrationScores:
-    """The scores of every cell: one tuple of cells, or one per alpha if anchors give each alpha its own scores."""
+def tables_of(scores: FloatArray, parts: Sequence[IntArray | slice], harms: FloatArray | None) -> tuple[RankTable, ...]:
+    """The table of each stratum, from the scores of the true labels and the points of each stratum."""
+    return tuple(RankTable.of(scores[at], None if harms is None else harms[at]) for at in parts)
 
-    alphas: tuple[Fraction, ...]
-    cells: tuple[tuple[RankTable, ...], ...]
 
-    @classmethod
-    def of(
-        cls,
-        scores: Sequence[FloatArray],
-        codes: IntArray,
-        cells: int,
-        alphas: Sequence[Fraction] = (),
-        harms: FloatArray | None = None,
-    ) -> CalibrationScores:
-        """From the scores of the true labels (one array, or one per alpha) and each row's cell (`codes`) and harm."""
-        parts = points_of_cells(codes, cells)
-        return cls(
-            tuple(alphas),
-            tuple(tuple(RankTable.of(own[at], None if harms is None else harms[at]) for at in parts) for own in scores),
-        )
-
-    def at(self, alpha: Fraction) -> tuple[RankTable, ...]:
-        """The scores of each cell at this alpha."""
-        return self.cells[self.alphas.index(alpha) if self.alphas else 0]
-
-    def thinned(self, ranks: Sequence[Sequence[int]]) -> CalibrationScores:
-        """The scores to keep in a file; `ranks` are those of the thresholds of each cell."""
-        if sum(counts.n for counts in self.cells[0]) <= _MAX_WHOLE_SCORES:
-            return self
-        parts = max(_MIN_RANK_PARTS, _MAX_RANK_PARTS // len(self.cells[0]))
-        parts = parts // MONITOR_PARTS * MONITOR_PARTS or parts
-        return CalibrationScores(
-            self.alphas,
-            tuple(
-                tuple(counts.thinned(parts, own) for counts, own in zip(level, ranks, strict=True))
-                for level in self.cells
-            ),
-        )
-
-    def as_dict(self) -> dict[str, object]:
-        """Plain data for JSON."""
-        return {
-            "alphas": [str(alpha) for alpha in self.alphas],
-            "cells": [[counts.as_dict() for counts in level] for level in self.cells],
-        }
-
-    @classmethod
-    def from_dict(cls, data: object, alphas: Sequence[Fraction]) -> CalibrationScores:
-        """Inverse of `as_dict`, for a predictor with these alphas; refuses anything else."""
-        d = fields(data, ("alphas", "cells"), "calibration scores")
-        levels, cells = d["alphas"], d["cells"]
-        if levels not in ([], [str(alpha) for alpha in alphas]) or not isinstance(cells, list):
-            raise InputError(f"calibration scores: they do not match the alphas of the predictor; {RESAVE}")
-        if len(cells) != max(1, len(levels)) or len({len(level) for level in cells}) > 1:
-            raise InputError(f"calibration scores: they do not match the alphas of the predictor; {RESAVE}")
-        found = tuple(tuple(RankTable.from_dict(counts) for counts in level) for level in cells)
-        return cls(tuple(alphas) if levels else (), found)
+def thinned(tables: Sequence[RankTable], ranks: Sequence[Iterable[int]]) -> tuple[RankTable, ...]:
+    """The tables to keep in a file: thinned if they are large, but for `ranks`, those of the thresholds of each."""
+    if sum(table.n for table in tables) <= _MAX_WHOLE_SCORES:
+        return tuple(tables)
+    parts = max(_MIN_RANK_PARTS, _MAX_RANK_PARTS // len(tables))
+    parts = parts // MONITOR_PARTS * MONITOR_PARTS or parts
+    return tuple(table.thinned(parts, own) for table, own in zip(tables, ranks, strict=True))
 
 
 def _whole_numbers(data: object) -> IntArray:

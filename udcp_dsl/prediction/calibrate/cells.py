@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
@@ -78,23 +77,23 @@ class Cellwise:
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """The number n of points that share a threshold, and the threshold at each alpha.
+    """The number n of points that share a threshold, and the threshold.
 
     The sorted scores are kept only to randomize sets or if points are weighted. With weights, the threshold depends on
-    the weight of the new point: `steps` gives it at each alpha, and `thresholds` is for a new point of mean weight.
+    the weight of the new point: `steps` gives it, and `threshold` is for a new point of mean weight.
     """
 
     n: int
-    thresholds: tuple[float, ...]
+    threshold: float
     scores: FloatArray | None = None
     weights: FloatArray | None = None
     harms: FloatArray | None = None
-    steps: tuple[Steps, ...] = ()
+    steps: Steps | None = None
 
 
 def make_cell(
     scores: FloatArray,
-    levels: Sequence[Fraction],
+    level: Fraction,
     rule: Rule,
     *,
     weights: FloatArray | None = None,
@@ -103,17 +102,16 @@ def make_cell(
 ) -> Cell:
     """A cell from the scores of the true labels of its points and, if used, the weights and harms of the points."""
     if weights is None and rule.most is None:
-        return Cell(scores.size, _kth_smallest(scores, levels, rule), _frozen(np.sort(scores)) if keep else None)
+        return Cell(scores.size, _kth_smallest(scores, level, rule), _frozen(np.sort(scores)) if keep else None)
     order = np.argsort(scores, kind="stable")
     ordered = _frozen(scores[order])
     own = None if weights is None else _frozen(weights[order])
     harm = None if harms is None else _frozen(harms[order])
-    found = tuple(steps(ordered, level, weights=own, harms=harm, most=rule.most) for level in levels)
-    at = np.array([1.0 if own is None or own.size == 0 else float(own.mean())])
-    taus = tuple(float(step.tau(at)[0]) for step in found)
+    found = steps(ordered, level, weights=own, harms=harm, most=rule.most)
+    tau = float(found.tau(np.array([1.0 if own is None or own.size == 0 else float(own.mean())]))[0])
     if own is None:
-        return Cell(scores.size, taus, ordered if keep else None)
-    return Cell(scores.size, taus, ordered, own, harm, found)
+        return Cell(scores.size, tau, ordered if keep else None)
+    return Cell(scores.size, tau, ordered, own, harm, found)
 
 
 def _frozen(values: FloatArray) -> FloatArray:
@@ -121,64 +119,51 @@ def _frozen(values: FloatArray) -> FloatArray:
     return values
 
 
-def _kth_smallest(scores: FloatArray, levels: Sequence[Fraction], rule: Rule) -> tuple[float, ...]:
-    ranks = [rule.rank(scores.size, level) for level in levels]
-    finite = sorted({k - 1 for k in ranks if k <= scores.size})
-    ordered = np.partition(scores, finite) if finite else scores
-    return tuple(float(ordered[k - 1]) if k <= scores.size else math.inf for k in ranks)
-
-
-def joined(cells: Sequence[Cell]) -> Cell:
-    """Join cells of the same points at several alphas into one; scores, weights and harms are those of the first."""
-    first, *others = cells
-    thresholds = sum((cell.thresholds for cell in others), first.thresholds)
-    found = sum((cell.steps for cell in others), first.steps)
-    return Cell(first.n, thresholds, first.scores, first.weights, first.harms, found)
+def _kth_smallest(scores: FloatArray, level: Fraction, rule: Rule) -> float:
+    k = rule.rank(scores.size, level)
+    return float(np.partition(scores, k - 1)[k - 1]) if k <= scores.size else math.inf
 
 
 def cell_as_dict(cell: Cell) -> dict[str, object]:
     """Plain data for JSON."""
     kept = {name: getattr(cell, name) for name in ("scores", "weights", "harms")}
     plain = {name: None if values is None else encode(values.tolist()) for name, values in kept.items()}
-    # With one anchor per alpha, each alpha has its own scores, and the steps come from these.
-    found = [{"limits": encode(x.weight_limits.tolist()), "taus": encode(x.taus.tolist())} for x in cell.steps]
-    return {"n": cell.n, "thresholds": encode(cell.thresholds), **plain, "steps": found}
+    found = cell.steps and {"limits": encode(cell.steps.weight_limits.tolist()), "taus": encode(cell.steps.taus)}
+    return {"n": cell.n, "threshold": encode([cell.threshold])[0], **plain, "steps": found}
 
 
-def cell_from_dict(data: object, levels: tuple[Fraction, ...], rule: Rule, *, randomize: bool, weighted: bool) -> Cell:
+def cell_from_dict(data: object, level: Fraction, rule: Rule, *, randomize: bool, weighted: bool) -> Cell:
     """Inverse of `cell_as_dict`; refuses data that no cell could have given."""
-    given = {"weights": None, "harms": None, "steps": [], **data} if isinstance(data, dict) else data
-    d = fields(given, ("n", "thresholds", "scores", "weights", "harms", "steps"), "calibration cell")
-    n, taus = d["n"], tuple(decode(d["thresholds"], "thresholds"))
-    if isinstance(n, bool) or not isinstance(n, int) or n < 0 or len(taus) != len(levels):
-        raise InputError(f"calibration cell: n is {n!r} with {len(taus)} thresholds for {len(levels)} alphas; {RESAVE}")
-    for level, tau in zip(levels, taus, strict=True):
-        if not weighted and n < rule.needed(level) and tau != math.inf:
-            raise InputError(f"calibration cell: {n} rows cannot give threshold {tau} at {show_level(level)}; {RESAVE}")
+    d = fields(data, ("n", "threshold", "scores", "weights", "harms", "steps"), "calibration cell")
+    n, (tau,) = d["n"], decode([d["threshold"]], "threshold")
+    if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+        raise InputError(f"calibration cell: n is {n!r}; {RESAVE}")
+    if not weighted and n < rule.needed(level) and tau != math.inf:
+        raise InputError(f"calibration cell: {n} rows cannot give threshold {tau} at {show_level(level)}; {RESAVE}")
     if not randomize and not weighted:
-        if any(d[name] is not None for name in ("scores", "weights", "harms")) or d["steps"] != []:
+        if any(d[name] is not None for name in ("scores", "weights", "harms", "steps")):
             raise InputError(f"calibration cell: scores are kept only for randomize and weights; {RESAVE}")
-        return Cell(n, taus)
+        return Cell(n, tau)
     scores = _frozen(np.array(decode(d["scores"], "scores"), dtype=np.float64))
     if scores.size != n or bool((scores[1:] < scores[:-1]).any()):
         raise InputError(f"calibration cell: the scores are not {n} in rising order; {RESAVE}")
     if not weighted:
-        if _kth_smallest(scores, levels, rule) != taus or bool(np.isneginf(scores).any()):
-            raise InputError(f"calibration cell: the scores do not give its thresholds; {RESAVE}")
-        return Cell(n, taus, scores)
+        if _kth_smallest(scores, level, rule) != tau or bool(np.isneginf(scores).any()):
+            raise InputError(f"calibration cell: the scores do not give its threshold; {RESAVE}")
+        return Cell(n, tau, scores)
     weights = _frozen(np.array(decode(d["weights"], "weights"), dtype=np.float64))
     harms = None if d["harms"] is None else _frozen(np.array(decode(d["harms"], "harms"), dtype=np.float64))
-    found = tuple(_steps_from(x) for x in d["steps"]) if isinstance(d["steps"], list) else ()
     fits = weights.size == n and (harms is None) == (rule.most is None) and (harms is None or harms.size == n)
-    if not fits or len(found) != len(levels) or bool((weights < 0).any()) or bool(np.isinf(weights).any()):
+    if not fits or bool((weights < 0).any()) or bool(np.isinf(weights).any()):
         raise InputError(f"calibration cell: the weights do not match its scores; {RESAVE}")
-    return Cell(n, taus, scores, weights, harms, found)
+    return Cell(n, tau, scores, weights, harms, _steps_from(d["steps"]))
 
 
 def _steps_from(data: object) -> Steps:
     d = fields(data, ("limits", "taus"), "steps")
     limits, taus = (np.array(decode(d[name], name), dtype=np.float64) for name in ("limits", "taus"))
-    rising = bool((limits[1:] >= limits[:-1]).all()) and bool((taus[1:] > taus[:-1]).all())
+    # The last step is that of no score; an infinite score is one more step before it.
+    rising = bool((limits[1:] >= limits[:-1]).all()) and bool((taus[1:-1] > taus[:-2]).all())
     if taus.size != limits.size + 1 or not rising or taus[-1] != math.inf:
         raise InputError(f"calibration cell: the steps are damaged; {RESAVE}")
     return Steps(_frozen(limits), _frozen(taus))

@@ -33,12 +33,12 @@ def p_values(
 ) -> FloatArray:
     """The p-values of all labels, (n, K), from their `scores`; `codes` (see `Calibration.cells_of`) name the cells.
 
-    `kept` are the calibration scores of the partition. `draws` in (0, 1], (n, 1), break ties if sets are randomized.
+    `kept` are the calibration scores of each stratum. `draws` in (0, 1], (n, 1), break ties if sets are randomized.
     `weights` (n,) are those of the rows, if the points had weights. Raises an error if neither calibration scores nor
     weights were kept.
 
     >>> from udcp_dsl.prediction.calibrate import calibrate
-    >>> c = calibrate([1.0, 2.0, 2.0], alphas=0.5)
+    >>> c = calibrate([1.0, 2.0, 2.0], alpha=0.5)
     >>> found = p_values(np.array([[0.0, 2.0, 3.0]]), c, (RankTable.of(np.array([1.0, 2.0, 2.0])),), np.array([[0]]))
     >>> found.tolist()
     [[1.0, 0.75, 0.25]]
@@ -63,21 +63,9 @@ def p_values(
         if own is not None and (calibration.weighted or by_label is not None):
             out[place] = _of_weighted(scores[place], calibration.all_cells[code], calibration.rule, own)
         elif kept is not None:
-            parts = [kept[i] for i in members(calibration, kept, code)]
+            parts = list(kept) if code == len(kept) else [kept[code]]  # the last cell is that of all points
             out[place] = _of_cell(scores[place], parts, calibration.rule, u)
     return out
-
-
-def members(calibration: Calibration, kept: tuple[RankTable, ...], code: int) -> list[int]:
-    """The cells of the partition that contain the points of a deciding cell."""
-    if code == len(calibration.cells):  # pooled
-        return list(range(len(kept)))
-    if not calibration.by_difficulty:
-        return [code]
-    inside = code - code % 2
-    # A cell on an edge holds the points inside the bin and those on the edge; so does the inside if ties reach into it.
-    alone = code == inside and (inside + 1 >= len(kept) or calibration.cells[code].n == kept[inside].n)
-    return [inside] if alone else [inside, inside + 1]
 
 
 def _of_cell(scores: FloatArray, parts: list[RankTable], rule: Rule, draws: FloatArray | None) -> FloatArray:

@@ -21,8 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate.calibration import Calibration
-from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray, Groups
-from udcp_dsl.prediction.calibrate.levels import Level
+from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray, IntArray
 
 Draws: TypeAlias = NDArray[np.int64]
 
@@ -32,44 +31,37 @@ _STEPS = 3  # U decides at most a value, the gap above it and the next value (se
 
 
 def randomized_tau(
-    calibration: Calibration,
-    alpha: Level | None,
-    rng: np.random.Generator | Draws,
-    n: int,
-    groups: Groups | None = None,
-    difficulty: ArrayLike | None = None,
+    calibration: Calibration, rng: np.random.Generator | Draws, n: int, codes: IntArray | None = None
 ) -> FloatArray:
     """The random thresholds of n rows: (n, 1), or (n, K) by class; {y : s(x, y) <= tau} are the randomized sets.
 
     There is one draw per row, whatever the labels, so rows may be processed in blocks. `rng` is a generator, or the
-    draws themselves (see `row_draws`). Refuses a calibration without randomize=True. Scores of -inf (from `nonempty`)
-    are not allowed, since a threshold of -inf means the empty set.
+    draws themselves (see `row_draws`); `codes` has the stratum of each row. Refuses a calibration without
+    randomize=True. Scores of -inf (from `nonempty`) are not allowed, since a threshold of -inf means the empty set.
 
     >>> from udcp_dsl.prediction.calibrate import calibrate
-    >>> c = calibrate([1.0, 2.0, 3.0], alphas=0.5, randomize=True)
-    >>> randomized_tau(c, 0.5, np.random.default_rng(0), 2).tolist()
+    >>> c = calibrate([1.0, 2.0, 3.0], alpha=0.5, randomize=True)
+    >>> randomized_tau(c, np.random.default_rng(0), 2).tolist()
     [[2.0], [1.9999999999999998]]
     """
     if not calibration.randomize:
         raise InputError("randomized sets need the calibration scores: calibrate with randomize=True")
     if not isinstance(rng, np.random.Generator | np.ndarray):
         raise InputError(f"rng is {rng!r}: give a numpy.random.Generator, such as numpy.random.default_rng(seed)")
-    level = calibration.level(alpha)
-    codes = calibration.cells_of(level, groups, n, difficulty)
-    cells = calibration.all_cells
+    deciding, cells = calibration.cells_of(codes), calibration.all_cells
     cuts = np.full((len(cells), _STEPS), DRAWS, dtype=np.int64)
     taus = np.full((len(cells), _STEPS + 1), np.inf)
     for i, cell in enumerate(cells):
         assert cell.scores is not None
-        steps, at = _steps(cell.scores, level)
+        steps, at = _steps(cell.scores, calibration.alpha)
         cuts[i, : steps.size] = steps
         taus[i, : at.size] = at
     one_a_row = (n, 1)
     draws = rng if isinstance(rng, np.ndarray) else rng.integers(1, DRAWS, size=one_a_row, endpoint=True)
-    step = np.zeros(np.broadcast_shapes(codes.shape, one_a_row), dtype=np.intp)
+    step = np.zeros(np.broadcast_shapes(deciding.shape, one_a_row), dtype=np.intp)
     for cut in cuts.T:
-        step += draws.reshape(one_a_row) > cut[codes]
-    return taus[codes, step]
+        step += draws.reshape(one_a_row) > cut[deciding]
+    return taus[deciding, step]
 
 
 def row_draws(rows: NDArray[np.floating[Any]], seed: int | tuple[int, ...], ids: Iterable[str] | None = None) -> Draws:
@@ -114,17 +106,16 @@ def _hash_of(seed: int | tuple[int, ...], words: int) -> tuple[NDArray[np.uint64
 def randomized_sets(
     scores_matrix: ArrayLike,
     calibration: Calibration,
-    alpha: Level | None,
     rng: np.random.Generator | Draws,
-    groups: Groups | None = None,
+    codes: IntArray | None = None,
 ) -> NDArray[np.bool_]:
-    """The randomized prediction sets of rows of scores, (n, K) bool; `groups` where calibration was by group.
+    """The randomized prediction sets of rows of scores, (n, K) bool; `codes` has the stratum of each row.
 
     Coverage is exactly 1 - alpha (by group or class: within each, however few points it has, unless pooled).
 
     >>> from udcp_dsl.prediction.calibrate import calibrate
-    >>> c = calibrate([1.0, 2.0, 3.0], alphas=0.5, randomize=True)
-    >>> randomized_sets([[0.5, 1.5, 3.5]], c, 0.5, np.random.default_rng(0)).tolist()
+    >>> c = calibrate([1.0, 2.0, 3.0], alpha=0.5, randomize=True)
+    >>> randomized_sets([[0.5, 1.5, 3.5]], c, np.random.default_rng(0)).tolist()
     [[True, True, False]]
     """
     scores = np.asarray(scores_matrix)
@@ -132,14 +123,14 @@ def randomized_sets(
         raise InputError(
             f"scores are an array of {scores.dtype}, shape {scores.shape}: give one row of numbers per instance"
         )
-    if calibration.by_class and scores.shape[1] != len(calibration.cells):
+    if calibration.strata.by_class and scores.shape[1] != len(calibration.cells):
         raise InputError(f"scores have {scores.shape[1]} columns, but {len(calibration.cells)} classes were calibrated")
     scores = scores.astype(np.float64, copy=False)  # compared in float64, as the calibration scores were
     bad = ~(scores.min(axis=1, initial=np.inf) > -np.inf)  # NaN or -inf
     if bool(bad.any()):
         row = int(np.argmax(bad))
         raise InputError(f"row {row}: a score is NaN or -inf; fix the oracle, or leave out nonempty, which gives -inf")
-    return scores <= randomized_tau(calibration, alpha, rng, scores.shape[0], groups)
+    return scores <= randomized_tau(calibration, rng, scores.shape[0], codes)
 
 
 def _steps(scores: FloatArray, alpha: Fraction) -> tuple[Draws, FloatArray]:

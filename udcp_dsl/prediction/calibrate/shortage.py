@@ -7,7 +7,6 @@ from fractions import Fraction
 
 from udcp_dsl.diagnostics import warn
 from udcp_dsl.prediction.calibrate.cells import Cellwise
-from udcp_dsl.prediction.calibrate.difficulty import bins_needed
 from udcp_dsl.prediction.calibrate.levels import show_level
 from udcp_dsl.prediction.calibrate.rule import Rule
 
@@ -46,7 +45,7 @@ def warn_of_too_few(
             kind = "the bin" if cells.by_difficulty else "group" if cells.by_group else "decision"
             effect = f"prediction sets of these {kind.removeprefix('the ')}s contain all labels"
             short = [f"{kind} {name!r} has {n}" for name, n in zip(names, sizes, strict=True) if n < need]
-            at += f" in each bin, {bins_needed(len(sizes), need)} in all" if cells.by_difficulty else ""
+            at += " in each bin" if cells.by_difficulty else ""
         if short:
             faults.append(f"{at}, but {listed(short)}")
     if not faults:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,15 +15,17 @@ from udcp_dsl import __version__
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.rows.given import one_row
 from udcp_dsl.prediction.calibrate import Level, exact_level, show_level
-from udcp_dsl.prediction.calibrate.partition import cell_names, cell_of_row, threshold_rank
 from udcp_dsl.prediction.files import PathLike, atomic_write
 from udcp_dsl.prediction.monitor.betting import Bools, Floats, Ints
 from udcp_dsl.prediction.monitor.ranks import Ranks
 from udcp_dsl.prediction.monitor.stream import NOT_OURS, Alarm, Stream, Watch, WatchedRows, known
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.rows import Rows
-from udcp_dsl.prediction.stages.oracle_input import OracleInput
+from udcp_dsl.prediction.stages.thresholds import codes_of
 from udcp_dsl.showing import Column, Description, Result, Table
+
+if TYPE_CHECKING:
+    from udcp_dsl.prediction.stages.chain import Fitted
 
 FORMAT, FORMAT_VERSION = "udcp_dsl monitor", 1
 
@@ -94,7 +96,8 @@ class Monitor(Result):
             raise InputError(f"watch is {watch!r}: choose {', '.join(map(repr, _WATCHED))}")
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise InputError(f"seed is {seed!r}: give a whole number, 0 or more")
-        calibration = predictor.calibrated
+        fitted = predictor.at(alpha)
+        calibration = fitted.thresholds.calibration
         if calibration.weighted:
             raise InputError(
                 "calibrated with weights, so new rows are meant to differ from the calibration rows, and the monitor "
@@ -105,13 +108,13 @@ class Monitor(Result):
                 "adapted to a new mix of labels, so new rows are meant to differ from the calibration rows: monitor "
                 "the original predictor"
             )
-        if predictor.calibration_scores is None:
+        if fitted.thresholds.scores is None:
             raise InputError(
                 "the predictor was saved by a version before 0.2.0, which kept no calibration scores: "
                 "calibrate and save again"
             )
         self.predictor = predictor
-        self.alpha = calibration.level(alpha)
+        self.alpha = fitted.alpha
         self.level = float(exact_level(level, "level"))
         self.watch: Watch = watch
         self.seed = int(seed)
@@ -120,23 +123,21 @@ class Monitor(Result):
         self._cells = [
             Ranks.among(
                 counts,
-                threshold_rank(calibration, cell, self.alpha, counts),
+                fitted.thresholds.rank(cell),
                 np.random.default_rng((self.seed, 1, cell)),
             )
-            for cell, counts in enumerate(predictor.calibration_scores.at(self.alpha))
+            for cell, counts in enumerate(fitted.thresholds.scores)
         ]
         if watch == "misses" and all(ranks.first_miss_gap is None for ranks in self._cells):
             raise InputError(
                 "the thresholds of this predictor are not ranks (harm is bounded, or all sets are full), so "
                 'ranks say nothing about misses: give watch="ranks" or "both"'
             )
-        of_stream = cell_names(calibration)
-        names = list(dict.fromkeys(of_stream))
+        names = calibration.strata.shown
         share = self.level if len(names) < 2 else self.level / 2
         self._streams = [Stream(None, share, watch)]
         if len(names) > 1:
             self._streams += [Stream(self._called(name), share / len(names), watch) for name in names]
-        self._stream_of = np.array([names.index(name) for name in of_stream])
 
     def _called(self, name: str | int) -> str:
         """The name of a cell; that of a class is its label."""
@@ -197,9 +198,8 @@ class Monitor(Result):
         had = [stream.alarm is not None for stream in self._streams]
         streams = [self._streams[0].after(watched)]
         if len(self._streams) > 1:
-            of = self._stream_of[cells]
-            order = np.argsort(of, kind="stable")
-            ends = np.searchsorted(of[order], np.arange(len(self._streams)))
+            order = np.argsort(cells, kind="stable")
+            ends = np.searchsorted(cells[order], np.arange(len(self._streams)))
             for i, stream in enumerate(self._streams[1:]):
                 own = order[ends[i] : ends[i + 1]]
                 streams.append(stream.after(watched.take(own)) if len(own) else stream)
@@ -229,16 +229,16 @@ class Monitor(Result):
 
     def _watched_rows(self, rows: Rows) -> tuple[WatchedRows, Ints]:
         """The rows of known cells with their p-values and misses, and their cells. Updates the ranks of these cells."""
-        given = self.predictor.prepare(rows)
-        cells = cell_of_row(
-            self.predictor.calibrated, len(rows), groups=given.groups, y=rows.truth, difficulty=given.difficulty
-        )
-        scores, missed = self._scores(rows, given)
+        fitted = self.predictor.at(self.alpha)
+        prepared = fitted.prepare(rows)
+        codes = codes_of(fitted.context, prepared)
+        cells = np.zeros(len(rows), dtype=np.intp) if codes is None else codes
+        scores, missed = self._scores(fitted, rows, prepared)
         bits = np.random.PCG64((self.seed, 0))
         bits.advance(2 * self.rows)  # each row has its own draws, whatever the batches
         draws = np.random.Generator(bits).random((len(rows), 2))
         p, chance, above_threshold = np.empty(len(rows)), np.empty(len(rows)), np.zeros(len(rows), dtype=bool)
-        known = cells < len(self._cells)
+        known = cells >= 0
         for cell in np.unique(cells[known]).tolist():
             own, ranks = np.flatnonzero(cells == cell), self._cells[cell]
             gaps = ranks.places(scores[own], draws[own, 0])
@@ -247,13 +247,12 @@ class Monitor(Result):
         watched = WatchedRows(self.rows + np.arange(1, len(rows) + 1), p, above_threshold, chance, missed)
         return watched.take(np.flatnonzero(known)), cells[known]
 
-    def _scores(self, rows: Rows, given: OracleInput) -> tuple[Floats, Bools]:
+    def _scores(self, fitted: Fitted, rows: Rows, prepared: Rows) -> tuple[Floats, Bools]:
         """The scores of the true labels, and whether the sets miss them."""
-        predictor, places = self.predictor, np.arange(len(rows))
-        scores = predictor.true_scores(rows, self.alpha)
-        if predictor.randomize:
-            return scores, ~predictor.sets(rows, self.alpha)[places, rows.truth]
-        tau = predictor.calibrated.tau(self.alpha, groups=given.groups, difficulty=given.difficulty, n=len(rows))
+        places, scores = np.arange(len(rows)), fitted.true_scores(prepared)
+        if self.predictor.randomize:
+            return scores, ~self.predictor.sets(rows, self.alpha)[places, rows.truth]
+        tau = fitted.thresholds.tau(prepared)
         return scores, scores > np.broadcast_to(tau, rows.P.shape)[places, rows.truth]
 
     # Output

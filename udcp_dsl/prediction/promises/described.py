@@ -19,13 +19,12 @@ class DescribedPredictor(Shown):
     def describe(self: SetPredictor) -> Description:  # type: ignore[misc]  # of its only subclass
         """The guarantee, the thresholds, and the rows that are covered least."""
         title = (Styled(self.loss.name, "bold"), f" by {self.oracle.name}, alpha {self.promise.shown_alphas}")
-        if self.chain is None:
+        if not self.fits:
             return Description(title, verdict=(Styled("not calibrated: call calibrate(probs, y)", "open"),))
-        chain = self.chain
-        guarantees = (f"At alpha {show_level(alpha)} it {chain.guarantee(alpha)}." for alpha in self.alphas)
+        guarantees = (f"At alpha {show_level(alpha)} it {fitted.guarantee}." for alpha, fitted in self.fits.items())
         return Description(
             title,
-            lines=(*guarantees, f"Calibrated on {chain.rows_used}; {chain.about_p}."),
+            lines=(*guarantees, f"Calibrated on {self.fitted.rows_used}; {self.fitted.about_p}."),
             tables=(_thresholds(self),),
             notes=tuple(_least(self)),
         )
@@ -33,10 +32,9 @@ class DescribedPredictor(Shown):
 
 def _thresholds(predictor: SetPredictor) -> Table:
     """One row per alpha; for `price`, the threshold is what a missed truth is worth. Empty unless marginal."""
-    calibration = predictor.calibrated
-    if not calibration.is_marginal:
+    if not predictor.promise.is_marginal:
         return Table((), ())
-    rows = [(show_level(alpha), calibration.thresholds(alpha)) for alpha in predictor.alphas]
+    rows = [(show_level(alpha), predictor.thresholds(alpha)) for alpha in predictor.alphas]
     priced = predictor.oracle.name == "price"
     head = in_unit("threshold: what a miss is worth", predictor.loss.unit) if priced else "threshold"
     shown = Column(head, lambda row: "none: all labels" if math.isinf(row[1]) else f"{row[1]:.6g}", kind="number")

@@ -18,7 +18,7 @@ from udcp_dsl.deprecation import deprecated
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import Conditional, Level, Rule, exact_level, levels_of, show_level
 from udcp_dsl.prediction.calibrate.cells import Cellwise
-from udcp_dsl.prediction.calibrate.difficulty import as_bins
+from udcp_dsl.prediction.calibrate.strata import as_bins
 from udcp_dsl.prediction.probability_repair import Repair
 from udcp_dsl.prediction.promises.harm import Harm
 from udcp_dsl.prediction.promises.option import (
@@ -393,7 +393,7 @@ class Promise(Cellwise):
         return replace(self, alpha=self.alphas, miss=None)
 
     @property
-    def as_asked(self) -> Promise:
+    def before_fit(self) -> Promise:
         """The promise as it was before calibration: with `miss`, alpha is open again."""
         return self if self.miss is None else replace(self, alpha=None)
 

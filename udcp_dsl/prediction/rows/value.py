@@ -7,10 +7,10 @@ in batches, each of which is a `Rows`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -37,22 +37,35 @@ from udcp_dsl.prediction.rows.probability_matrix import (
 from udcp_dsl.prediction.rows.row_attributes import Names, Positions, groups_of, sample_ids, truth, weights_of
 from udcp_dsl.threads import over_blocks, thread_count
 
+if TYPE_CHECKING:
+    from udcp_dsl.expression.decisions import Decided
+
+S = TypeVar("S", bound=np.generic)
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Checked rows: `P` is (n, K), columns in the order of `labels`; other fields are (n,), or None if not given.
+    """All that is known of n rows, as columns; a column that is not given is None.
 
-    `y` has positions in `labels`, even if labels are numbers. Every field but `labels` has one entry per row. The `P`
-    of `Source.stored` is a `BlockedMatrix`, though it is typed as the array that it stands for.
+    `P` is (n, K), in the order of `labels`: as given, then as each stage of calibration hands it on (repaired, weighted
+    by harm). `y` has positions in `labels`, even if labels are numbers. The `P` of `Source.stored` is a
+    `BlockedMatrix`, though it is typed as the array that it stands for. Rows are checked where they are made
+    (`rows_of`, `read_rows`), and never again.
     """
 
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # the only field that is no column
     P: Matrix
     y: Positions | None = None
     groups: Names | None = None
     ids: Names | None = None
     weights: npt.NDArray[np.float64] | None = None
     inputs: RowInputs | None = None
+    # Added by stages:
+    top: npt.NDArray[np.float64] | None = None  # the highest repaired probability: how easy a row is
+    stratum: Positions | None = None  # the code of the part of the rows that shares a threshold; -1 for none
+    anchor: npt.NDArray[np.float64] | None = None  # the price at which scores are anchored; NaN for none
+    decided: Decided | None = None  # what is done with the row, with conditional="decision"
+    place: Positions | None = None  # the position among the rows of a comparison
 
     def __len__(self) -> int:
         return len(self.P)
@@ -63,6 +76,16 @@ class Rows:
         if "_likeliest_and_true" in vars(self):
             vars(rows)["_likeliest_and_true"] = self._likeliest_and_true[part]
         return rows
+
+    def with_columns(self, **columns: Any) -> Rows:
+        """The same rows with other or further columns."""
+        return replace(self, **columns)
+
+    def apply(self, function: Callable[..., npt.NDArray[S]], *names: str) -> npt.NDArray[S]:
+        """Call `function(P, **columns)` with the columns of these names that the rows have, and return one entry per
+        row: at once or, if `P` is a `BlockedMatrix`, block by block, where the blocks are."""
+        own = {name: column for name in names if (column := getattr(self, name)) is not None}
+        return apply_by_rows(self.P, _Named(function, tuple(own)), *own.values())
 
     def blocks(self) -> Iterator[Rows]:
         """The same rows in order: at once or, if `P` is a `BlockedMatrix`, in blocks that are in memory."""
@@ -105,6 +128,18 @@ class Rows:
     def _likeliest_and_true(self) -> npt.NDArray[np.float64]:
         """Three columns, found in one pass: the likeliest label, its p, and p of the true label (NaN without truth)."""
         return apply_by_rows(self.P, _find_likeliest_and_true, *(() if self.y is None else (self.y,)))
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A function of P and columns by position, which calls one of columns by name; it can be sent to other
+    processes."""
+
+    function: Callable[..., npt.NDArray[Any]]
+    names: tuple[str, ...]
+
+    def __call__(self, P: Matrix, *columns: Any) -> npt.NDArray[Any]:
+        return self.function(P, **dict(zip(self.names, columns, strict=True)))
 
 
 def highest(P: Matrix) -> npt.NDArray[np.float64]:

@@ -24,24 +24,22 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.expression.decisions import HANDED_OVER, KEPT, Decided, best_actions
-from udcp_dsl.prediction.calibrate import CalibrationWarning
+from udcp_dsl.prediction.calibrate import CalibrationWarning, Strata
 from udcp_dsl.prediction.calibrate.cells import asked
-from udcp_dsl.prediction.containers import apply_by_rows, to_array
-from udcp_dsl.prediction.oracle import AnchoredOracle
+from udcp_dsl.prediction.calibrate.strata import SPARE_FACTOR
+from udcp_dsl.prediction.containers import to_array
+from udcp_dsl.prediction.rows.value import Rows
 from udcp_dsl.prediction.stages.anchors import PricedRows
-from udcp_dsl.prediction.stages.stage import Stage, ThresholdRows
+from udcp_dsl.prediction.stages.stage import FitContext, Stage, StratumBudget
 
 if TYPE_CHECKING:
+    from udcp_dsl.expression.rows.given import RowInputs
     from udcp_dsl.loss import Loss
-    from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
-    from udcp_dsl.prediction.stages.oracle_input import OracleInput
-    from udcp_dsl.prediction.stages.setting import Cells, Setting
+    from udcp_dsl.prediction.oracle import Indices, Masks, Oracle, Probabilities
 
 SHARE, MAX_ROWS, MIN_ROWS = Fraction(1, 4), 1000, 20
 # Relative precision of prices, the factor between first guesses, and their numbers below and above the range of costs.
 _PRICE_PRECISION, _GUESS_FACTOR, _GUESSES_BELOW, _GUESSES_ABOVE = 1e-3, 4.0, 8, 10
-# A decision has its own threshold if at least this many times the rows that a threshold needs are expected.
-_SPARE_FACTOR = 2
 _STREAM = 8  # the random stream for the folds, different for each stage
 
 
@@ -63,36 +61,35 @@ class Decision(Stage):
     max_rows: ClassVar[int | None] = MAX_ROWS
 
     @classmethod
-    def takes_part(cls, setting: Setting) -> bool:
-        return setting.promise.by_decision
+    def applies(cls, context: FitContext) -> bool:
+        return context.promise.by_decision
 
     @classmethod
-    def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
-        fold = cells.draw(SHARE, MAX_ROWS, np.random.default_rng([setting.promise.seed, _STREAM]))
+    def draw_folds(cls, context: FitContext, budget: StratumBudget) -> tuple[Indices, ...] | None:
+        fold = budget.draw(SHARE, MAX_ROWS, np.random.default_rng([context.promise.seed, _STREAM]))
         if len(fold) < MIN_ROWS:
             raise InputError(
-                f"{setting.promise.asked} finds its price on a quarter of the rows, and a quarter of "
-                f"{len(cells)} is too few: give {int(MIN_ROWS / SHARE)} rows or more"
+                f"{context.promise.asked} finds its price on a quarter of the rows, and a quarter of "
+                f"{len(budget)} is too few: give {int(MIN_ROWS / SHARE)} rows or more"
             )
         return (fold,)
 
     @classmethod
-    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: ThresholdRows) -> Decision:
+    def fit(cls, context: FitContext, folds: Sequence[Rows]) -> Decision:
         (own,) = folds
-        loss, alpha = setting.oracle.loss.of_spec, setting.promise.alphas[0]
+        own = own.with_columns(P=to_array(own.P))
+        loss, alpha, oracle = context.oracle.loss.of_spec, context.promise.alphas[0], context.decider
         check_decides(loss)
-        oracle = setting.decider.with_inputs(own.inputs)
-        assert isinstance(oracle, AnchoredOracle)
-        best = PricedRows(oracle, to_array(own.P), own.truth, own.weights)
+        best = PricedRows(oracle, own, own.weights)
         if loss.ceiling is None:
-            found = best.price(setting.rule(None).covered(left.n, alpha), _PRICE_PRECISION)
+            found = best.price(context.rule.covered(context.left, alpha), _PRICE_PRECISION)
             price = best.highest if found is None else found
         else:
-            price = _KeptRows(oracle, best, own, loss.ceiling).least_price(float(1 - alpha))
-        names = _decided(oracle, best.sets(price)).names(loss.actions).tolist()
+            price = _KeptRows(best, own, loss.ceiling, loss.facts.interval.lo).least_price(float(1 - alpha))
+        names = _decided(oracle, best.sets(price), own.inputs).names(loss.actions).tolist()
         counts = dict(Counter(names).most_common())
-        needed = setting.promise.rule(len(counts), None).needed(alpha)
-        parts = merged(_all_known(loss, counts), _SPARE_FACTOR * needed * len(own) / max(1, left.n))
+        needed = context.promise.rule(len(counts), None).needed(alpha)
+        parts = merged(_all_known(loss, counts), SPARE_FACTOR * needed * len(own) / max(1, context.left))
         _warn_of_merged(parts, counts)
         return cls(len(own), price, counts, parts)
 
@@ -105,19 +102,18 @@ class Decision(Stage):
         """The names of the parts of the rows, each with its own threshold."""
         return tuple(sorted(set(self.parts.values())))
 
-    def promised(self, setting: Setting) -> Setting:
-        return replace(setting, decisions=self.names)
+    def update(self, context: FitContext) -> FitContext:
+        return replace(context, strata=Strata("decision", self.names))
 
-    def placed(self, setting: Setting, given: OracleInput) -> OracleInput:
-        """The rows with the decision about each, and the part of the rows that it belongs to."""
-        loss = setting.oracle.loss.of_spec
-        oracle = setting.decider.with_inputs(given.inputs)
-        assert isinstance(oracle, AnchoredOracle)
-        codes = apply_by_rows(given.P, partial(_decision_codes, oracle, self.price), *oracle.own_columns)
+    def add_columns(self, context: FitContext, rows: Rows) -> Rows:
+        """The rows with the decision about each, and the stratum that it belongs to."""
+        loss, decider = context.oracle.loss.of_spec, context.decider
+        codes = rows.apply(partial(_decision_codes, decider, self.price), *decider.reads)
         decided = _from_codes(loss, codes)
         rest = min(set(self.parts.values()), key=lambda part: (self._rows_of(part), part))
-        found = [self.parts.get(name, rest) for name in decided.names(loss.actions).tolist()]
-        return replace(given, groups=np.array(found, dtype=np.str_), decided=decided)
+        code = {name: i for i, name in enumerate(self.names)}
+        found = [code[self.parts.get(name, rest)] for name in decided.names(loss.actions).tolist()]
+        return rows.with_columns(stratum=np.array(found, dtype=np.intp), decided=decided)
 
     def _rows_of(self, part: str) -> int:
         return sum(self.counts.get(name, 0) for name, own in self.parts.items() if own == part)
@@ -133,15 +129,15 @@ class Decision(Stage):
         return {"n": self.n, "price": self.price, "counts": dict(self.counts), "parts": dict(self.parts)}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], setting: Setting) -> Decision:
+    def from_dict(cls, data: Mapping[str, Any], context: FitContext) -> Decision:
         n, price, counts, parts = (data[name] for name in ("n", "price", "counts", "parts"))
         whole = [n, *counts.values()]
         right = all(isinstance(x, int) and not isinstance(x, bool) and x >= 1 for x in whole) and sum(whole[1:]) == n
         number = isinstance(price, int | float) and not isinstance(price, bool) and 0 <= price < math.inf
         texts = all(isinstance(x, str) for x in (*parts, *parts.values()))
-        if not right or not number or not texts or not set(counts) <= set(parts) or not setting.promise.by_decision:
+        if not right or not number or not texts or not set(counts) <= set(parts) or not context.promise.by_decision:
             raise InputError("its decision is damaged: calibrate and save again")
-        check_decides(setting.oracle.loss.of_spec)
+        check_decides(context.oracle.loss.of_spec)
         return cls(n, float(price), counts, parts)
 
 
@@ -194,17 +190,16 @@ def _warn_of_merged(parts: Mapping[str, str], counts: Mapping[str, int]) -> None
         )
 
 
-def _decided(oracle: AnchoredOracle, masks: Masks) -> Decided:
+def _decided(oracle: Oracle, masks: Masks, inputs: RowInputs | None) -> Decided:
     loss = oracle.loss.of_spec
-    handed = None if loss.ceiling is None else oracle.costs(masks) >= loss.ceiling
+    handed = None if loss.ceiling is None else oracle.loss.batch(masks, inputs=inputs) >= loss.ceiling
     return Decided(handed, {name: best_actions(actions, masks)[0] for name, actions in loss.actions.items()})
 
 
-def _decision_codes(oracle: AnchoredOracle, price: float, P: Probabilities, *own: Floats) -> Indices:
+def _decision_codes(oracle: Oracle, price: float, P: Probabilities, **columns: Any) -> Indices:
     """The decisions as numbers, (n, 1 + tables of actions): whether each row is handed over, and its actions."""
-    of_rows = oracle.of_rows(*own)
-    assert isinstance(of_rows, AnchoredOracle)
-    found = _decided(of_rows, of_rows.best(P, np.full(len(P), price)))
+    rows = Rows(oracle.loss.labels, P, **columns)
+    found = _decided(oracle, oracle.best(rows, np.full(len(P), price)), rows.inputs)
     handed = np.zeros(len(P), dtype=np.int64) if found.handed_over is None else found.handed_over.astype(np.int64)
     return np.stack([handed, *found.actions.values()], axis=1)
 
@@ -218,15 +213,15 @@ def _from_codes(loss: Loss, codes: Indices) -> Decided:
 class _KeptRows:
     """The rows that are kept at a price, and how often they are covered."""
 
-    oracle: AnchoredOracle
     best: PricedRows
-    own: OracleInput
+    own: Rows
     ceiling: float
+    least: float  # the least cost of a set
 
     def covers(self, price: float, level: float) -> bool:
         """Whether at least a share `level` of the kept rows is covered; True if no row is kept."""
         masks = self.best.sets(price)
-        kept = self.oracle.costs(masks) < self.ceiling
+        kept = self.best.costs(masks, np.arange(len(masks))) < self.ceiling
         weights = np.ones(len(masks)) if self.own.weights is None else self.own.weights
         held = masks[np.arange(len(masks)), self.own.truth] & kept
         return float(weights[held].sum()) >= level * float(weights[kept].sum())
@@ -234,8 +229,7 @@ class _KeptRows:
     def least_price(self, level: float) -> float:
         """The least price at which they are covered that often, to a thousandth; if there is none, one at which all
         rows are handed over."""
-        low, _ = self.oracle.loss.of_spec.facts.interval
-        unit = max(self.ceiling - low, 1e-9)
+        unit = max(self.ceiling - self.least, 1e-9)
         prices = [unit * _GUESS_FACTOR**power for power in range(-_GUESSES_BELOW, _GUESSES_ABOVE + 1)]
         self.best.cover(prices[-1])  # rows with equal sets at both ends are not solved again
         below = None

@@ -6,9 +6,7 @@ shows without test rows which of them are covered too rarely.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,8 +22,7 @@ from udcp_dsl.prediction.stages.multipliers import Multipliers
 if TYPE_CHECKING:
     from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray
     from udcp_dsl.prediction.rows import Rows
-    from udcp_dsl.prediction.stages.chain import Chain
-    from udcp_dsl.prediction.stages.oracle_input import OracleInput
+    from udcp_dsl.prediction.stages.chain import Fitted
     from udcp_dsl.showing import Line
 
 ROWS = "on the calibration rows"
@@ -57,55 +54,49 @@ class InSample:
         return {**self.least_covered.as_dict(), "empty": self.empty, "limits": limits}
 
 
-def in_sample(
-    chain: Chain, rows: Rows, given: OracleInput, scores: Sequence[FloatArray]
-) -> Mapping[Fraction, InSample]:
-    """The results by alpha, from the scores of the true labels; empty with row weights or a bound on harm.
+def in_sample(fitted: Fitted, rows: Rows, prepared: Rows, scores: FloatArray) -> InSample | None:
+    """The results from the scores of the true labels; None with row weights or a bound on harm.
 
     Thresholds are not randomised here, even if the sets will be.
     """
-    setting, calibration = chain.setting, chain.thresholds.calibration
-    if calibration.weighted or setting.harm is not None:
-        return {}
-    alphas, labels = setting.promise.alphas, setting.oracle.loss.labels
-    top = rows.highest_probabilities if given.P is rows.P else highest(given.P)
-    found = {}
-    for alpha, own in zip(alphas, scores if len(scores) > 1 else list(scores) * len(alphas), strict=True):
-        covered = own <= _own_threshold(chain.thresholds.tau(given, alpha), given)
-        least = LeastCovered.of_rows(alpha, labels, given.truth, covered, top, setting.promise, ROWS)
-        limits = _limits(chain, given, alpha)
-        empty = _empty_share(chain, given, np.flatnonzero(~covered), alpha)
-        found[alpha] = InSample(least, empty, limits, setting.oracle.loss.unit)
-    return found
+    context, thresholds = fitted.context, fitted.thresholds
+    if thresholds.calibration.weighted or context.harm is not None:
+        return None
+    loss = context.oracle.loss
+    top = rows.highest_probabilities if prepared.P is rows.P else highest(prepared.P)
+    covered = scores <= _own_threshold(thresholds.tau(prepared), prepared)
+    least = LeastCovered.of_rows(fitted.alpha, loss.labels, prepared.truth, covered, top, context.promise, ROWS)
+    empty = _empty_share(fitted, prepared, np.flatnonzero(~covered))
+    return InSample(least, empty, _limits(fitted, prepared), loss.unit)
 
 
-def _own_threshold(tau: float | FloatArray, given: OracleInput) -> FloatArray:
+def _own_threshold(tau: float | FloatArray, rows: Rows) -> FloatArray:
     """The threshold of each row's true label."""
     at = np.atleast_2d(tau)
-    every = np.broadcast_to(at, (len(given), at.shape[1]))
-    return np.asarray(every[np.arange(len(given)), given.truth if at.shape[1] > 1 else 0])
+    every = np.broadcast_to(at, (len(rows), at.shape[1]))
+    return np.asarray(every[np.arange(len(rows)), rows.truth if at.shape[1] > 1 else 0])
 
 
-def _limits(chain: Chain, given: OracleInput, alpha: Fraction) -> tuple[LimitMeasure, ...]:
+def _limits(fitted: Fitted, rows: Rows) -> tuple[LimitMeasure, ...]:
     """The limits measured on the first of the threshold rows, on which their multipliers were not found."""
-    limits = chain.setting.oracle.loss.limits
-    if not limits or isinstance(given.P, BlockedMatrix) or isinstance(chain.setting.oracle, SolvingOracle):
+    limits = fitted.context.oracle.loss.limits
+    if not limits or isinstance(rows.P, BlockedMatrix) or isinstance(fitted.context.oracle, SolvingOracle):
         return ()
-    some = given.take(slice(0, max(1, min(_MAX_LIMIT_ROWS, _MAX_CELLS // given.P.shape[1]))))
-    sets, stage = chain.sets(some, alpha), chain.find(Multipliers)
+    some = rows.take(slice(0, max(1, min(_MAX_LIMIT_ROWS, _MAX_CELLS // rows.P.shape[1]))))
+    sets, stage = fitted.sets(some), fitted.find(Multipliers)
     covered = sets[np.arange(len(sets)), some.truth]
     points = LimitPoints.of(limits, sets, some.truth, some.inputs)
-    return measure_limits(limits, points, covered, None if stage is None else stage.found[alpha].multipliers)
+    return measure_limits(limits, points, covered, None if stage is None else stage.effects.multipliers)
 
 
-def _empty_share(chain: Chain, given: OracleInput, missed: Any, alpha: Fraction) -> float | None:
+def _empty_share(fitted: Fitted, rows: Rows, missed: Any) -> float | None:
     """The share of empty sets. An empty set misses its truth, so only the sets of missed rows are computed, and only
     for a sample if there are many."""
-    if chain.setting.promise.nonempty or not len(missed):
+    if fitted.context.promise.nonempty or not len(missed):
         return 0.0
-    if isinstance(given.P, BlockedMatrix) or isinstance(chain.setting.oracle, SolvingOracle):
+    if isinstance(rows.P, BlockedMatrix) or isinstance(fitted.context.oracle, SolvingOracle):
         return None
-    many = min(len(missed), max(1, _MAX_CELLS // given.P.shape[1]))
+    many = min(len(missed), max(1, _MAX_CELLS // rows.P.shape[1]))
     sampled = missed[np.linspace(0, len(missed) - 1, many).astype(np.intp)]
-    sets = chain.sets(given.take(sampled), alpha)
-    return float((~sets.any(axis=1)).mean()) * len(missed) / len(given)
+    sets = fitted.sets(rows.take(sampled))
+    return float((~sets.any(axis=1)).mean()) * len(missed) / len(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,15 +11,13 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError, keeping_warnings
 from udcp_dsl.prediction.calibrate import CalibrationWarning, Tuning, make_cell, three_folds, tune
-from udcp_dsl.prediction.containers import apply_by_rows
 from udcp_dsl.prediction.promises.option import as_whole_number
-from udcp_dsl.prediction.stages.stage import Stage, ThresholdRows
+from udcp_dsl.prediction.rows.value import Rows
+from udcp_dsl.prediction.stages.stage import FitContext, Stage, StratumBudget
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray
     from udcp_dsl.prediction.oracle import Indices, Oracle, Probabilities
-    from udcp_dsl.prediction.stages.oracle_input import OracleInput
-    from udcp_dsl.prediction.stages.setting import Cells, Setting
 
 
 @dataclass(frozen=True)
@@ -32,38 +30,40 @@ class Lambda(Stage):
     name: ClassVar[str] = "lambda"
 
     @classmethod
-    def takes_part(cls, setting: Setting) -> bool:
-        return setting.candidates is not None
+    def applies(cls, context: FitContext) -> bool:
+        return context.candidates is not None
 
     @classmethod
-    def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
-        return three_folds(len(cells), np.random.default_rng(setting.promise.seed))[:2]
+    def draw_folds(cls, context: FitContext, budget: StratumBudget) -> tuple[Indices, ...] | None:
+        return three_folds(len(budget), np.random.default_rng(context.promise.seed))[:2]
 
     @classmethod
-    def split_of(cls, halves: tuple[Indices, Indices]) -> tuple[Indices, ...]:
+    def folds_from_halves(cls, halves: tuple[Indices, Indices]) -> tuple[Indices, ...]:
         return halves
 
     @classmethod
-    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: ThresholdRows) -> Lambda:
+    def fit(cls, context: FitContext, folds: Sequence[Rows]) -> Lambda:
         first, second = folds
-        candidates, nonempty = setting.candidates or {}, setting.promise.nonempty
-        rule, harms = setting.rule(left.groups), setting.harms(first)
+        candidates, nonempty = context.candidates or {}, context.promise.nonempty
+        rule, harms = context.rule, context.harms(first)
 
         def threshold(lam: float) -> float:
-            scores = true_scores(candidates[lam].with_inputs(first.inputs), first, nonempty=nonempty)
-            return make_cell(scores, setting.promise.alphas[:1], rule, weights=first.weights, harms=harms).thresholds[0]
+            scores = true_scores(candidates[lam], first, nonempty=nonempty)
+            return make_cell(scores, context.promise.alphas[0], rule, weights=first.weights, harms=harms).threshold
 
         def mean_cost(lam: float, tau: float) -> float:
-            oracle = candidates[lam].with_inputs(second.inputs)
-            return float(apply_by_rows(second.P, partial(_costs, oracle, tau, nonempty), *oracle.own_columns).mean())
+            oracle = candidates[lam]
+            costs = partial(_costs, oracle, tau, nonempty)
+            return float(second.apply(costs, *dict.fromkeys(("inputs", *oracle.reads))).mean())
 
         with keeping_warnings(CalibrationWarning):  # issued before fitting
-            lo, hi = setting.oracle.loss.facts.interval
+            lo, hi = context.oracle.loss.facts.interval
             tuning = tune(list(candidates), threshold, mean_cost, n=len(second), cost_range=(lo, hi))
         return cls(tuning, len(first) + len(second))
 
-    def settled(self, setting: Setting) -> Oracle:
-        return (setting.candidates or {})[self.tuning.best]
+    def update(self, context: FitContext) -> FitContext:
+        candidates = context.candidates
+        return context if candidates is None else replace(context, oracle=candidates[self.tuning.best], candidates=None)
 
     @property
     def rows_used(self) -> int:
@@ -73,22 +73,22 @@ class Lambda(Stage):
         return {"tuning": self.tuning.as_dict(), "rows": self.rows}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], setting: Setting) -> Lambda:
+    def from_dict(cls, data: Mapping[str, Any], context: FitContext) -> Lambda:
         tuning = Tuning.from_dict(data["tuning"])
-        if tuning.best != setting.oracle.options.get("lam"):
+        if tuning.best != context.oracle.options.get("lam"):
             raise InputError("its lambda is not the one that was tuned; save it again")
         return cls(tuning, as_whole_number(data["rows"], "rows"))
 
 
-def _costs(oracle: Oracle, tau: float, nonempty: bool, P: Probabilities, *own: FloatArray) -> FloatArray:
-    oracle = oracle.of_rows(*own)
-    mask = oracle.sets(P, tau)
+def _costs(oracle: Oracle, tau: float, nonempty: bool, P: Probabilities, **columns: Any) -> FloatArray:
+    rows = Rows(oracle.loss.labels, P, **columns)
+    mask = oracle.sets(rows, tau)
     if nonempty:
-        mask[np.arange(len(P)), oracle.first(P)] = True
-    return oracle.costs(mask)
+        mask[np.arange(len(P)), oracle.first(rows)] = True
+    return oracle.loss.batch(mask, inputs=rows.inputs)
 
 
-def true_scores(oracle: Oracle, given: OracleInput, *, nonempty: bool) -> FloatArray:
+def true_scores(oracle: Oracle, rows: Rows, *, nonempty: bool) -> FloatArray:
     """The scores of the true labels for calibration; with `nonempty`, -inf if the true label is first in the order."""
-    scores = oracle.score_of(given.P, given.truth)
-    return np.where(oracle.first(given.P) == given.truth, -np.inf, scores) if nonempty else scores
+    scores = oracle.score_of(rows, rows.truth)
+    return np.where(oracle.first(rows) == rows.truth, -np.inf, scores) if nonempty else scores

@@ -21,24 +21,22 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError, warn
-from udcp_dsl.prediction.calibrate import CalibrationWarning, Rule, exact_level, show_level
+from udcp_dsl.prediction.calibrate import CalibrationWarning, show_level
 from udcp_dsl.prediction.containers import to_array
 from udcp_dsl.prediction.limits.bounds import upper_bound
 from udcp_dsl.prediction.limits.dual import Dual, find_multipliers
 from udcp_dsl.prediction.limits.effect import LimitEffect, LimitEffects
-from udcp_dsl.prediction.oracle import AnchoredOracle
-from udcp_dsl.prediction.stages.anchors import Anchors, PricedRows, threshold_cells
+from udcp_dsl.prediction.stages.anchors import MIN_ROWS as MIN_ANCHOR_ROWS
+from udcp_dsl.prediction.stages.anchors import Anchor, PricedRows
 from udcp_dsl.prediction.stages.lambda_tuning import true_scores
-from udcp_dsl.prediction.stages.setting import Setting
-from udcp_dsl.prediction.stages.stage import Stage, ThresholdRows
+from udcp_dsl.prediction.stages.stage import FitContext, Stage, StratumBudget, placed
 
 if TYPE_CHECKING:
     from udcp_dsl.expression.limit import Limit
     from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle
     from udcp_dsl.prediction.promises.promise import Promise
-    from udcp_dsl.prediction.stages.chain import Chain
-    from udcp_dsl.prediction.stages.oracle_input import OracleInput
-    from udcp_dsl.prediction.stages.setting import Cells
+    from udcp_dsl.prediction.rows import Rows
+    from udcp_dsl.prediction.stages.chain import Fitted
 
 # The share of the rows for tuning, and their maximum number; the limit is met up to the sampling error of these rows
 # and of those for thresholds.
@@ -62,7 +60,7 @@ class LimitError(InputError):
 
 def check_limits(promise: Promise, oracle: Oracle) -> None:
     """Raise an error for promises that cannot be combined with enforced limits or with anchors."""
-    enforced = Setting(promise, oracle).enforces_limits
+    enforced = FitContext(promise, oracle).enforces_limits
     if enforced and promise.by_class:
         raise LimitError(
             f"limits are means over all rows, and {promise.asked} has a threshold for each class, at which sets are "
@@ -78,12 +76,12 @@ def check_limits(promise: Promise, oracle: Oracle) -> None:
 
 @dataclass(frozen=True)
 class Multipliers(Stage):
-    """For each alpha, the multipliers of the limits, in their order, with their effects on the n tuning rows; and the
-    anchors that were found with them, if the oracle needs anchors."""
+    """The multipliers of the limits at one alpha, in their order, with their effects on the n tuning rows; and the
+    anchor that was found with them, if the oracle needs one."""
 
     n: int
-    found: Mapping[Fraction, LimitEffects]
-    anchors: Anchors | None
+    effects: LimitEffects
+    anchor: Anchor | None
 
     name: ClassVar[str] = "multipliers"
     article: ClassVar[str] = "the "
@@ -91,133 +89,111 @@ class Multipliers(Stage):
     by_alpha: ClassVar[bool] = True
 
     @classmethod
-    def takes_part(cls, setting: Setting) -> bool:
-        return setting.enforces_limits
+    def applies(cls, context: FitContext) -> bool:
+        return context.enforces_limits
 
     @classmethod
-    def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
-        """A third of the rows of each cell; with `confidence`, also a quarter of the others for upper bounds."""
-        rng = np.random.default_rng([setting.promise.seed, _STREAM])
-        fold = cells.draw(SHARE, MAX_ROWS, rng)
+    def draw_folds(cls, context: FitContext, budget: StratumBudget) -> tuple[Indices, ...] | None:
+        """A third of the rows of each stratum; with `confidence`, also a quarter of the others for upper bounds."""
+        rng = np.random.default_rng([context.promise.seed, _STREAM])
+        fold = budget.draw(SHARE, MAX_ROWS, rng)
         if len(fold) < _MIN_ROWS:
-            names = ", ".join(repr(limit.name) for limit in setting.oracle.loss.limits)
+            names = ", ".join(repr(limit.name) for limit in context.oracle.loss.limits)
             raise LimitError(
                 f"the multipliers of limits ({names}) are found on a third of the rows, and {len(fold)} of "
-                f"{len(cells)} are available: give more rows, or remove the limits from the spec"
+                f"{len(budget)} are available: give more rows, or remove the limits from the spec"
             )
-        if setting.promise.confidence is None:
+        if context.promise.confidence is None:
             return (fold,)
-        rest = np.delete(np.arange(len(cells)), fold)
-        return fold, rest[replace(cells, codes=cells.codes[rest]).draw(BOUND_SHARE, MAX_BOUND_ROWS, rng)]
+        rest = np.delete(np.arange(len(budget)), fold)
+        return fold, rest[replace(budget, codes=budget.codes[rest]).draw(BOUND_SHARE, MAX_BOUND_ROWS, rng)]
 
     @classmethod
-    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: ThresholdRows) -> Multipliers:
-        own, anchors = folds[0], list[Anchors]()
-        found = dict[Fraction, LimitEffects]()
-        for alpha in setting.promise.alphas:
-            rows = TuningRows(replace(setting, promise=setting.promise.at(alpha)), own, left, alpha)
-            found[alpha] = rows.effects(rows.dual())
-            rows.warn_of_jumps(found[alpha])
-            if setting.oracle.wants_anchor:
-                at = rows.setting_at(found[alpha].multipliers)
-                anchors.append(Anchors.fit(at, [own], left))
-        return cls(len(own), found, Anchors.joined(anchors) if anchors else None)
+    def fit(cls, context: FitContext, folds: Sequence[Rows]) -> Multipliers:
+        rows = TuningRows(context, folds[0])
+        effects = rows.effects(rows.dual())
+        rows.warn_of_jumps(effects)
+        limited = replace(context, oracle=context.oracle.with_multipliers(effects.multipliers))
+        return cls(len(folds[0]), effects, Anchor.fit(limited, folds[:1]) if context.oracle.wants_anchor else None)
 
-    def after_thresholds(self, chain: Chain, folds: Sequence[OracleInput]) -> Multipliers:
-        """With upper bounds at the final thresholds, from rows used neither for these nor for the multipliers."""
+    def report(self, fitted: Fitted, folds: Sequence[Rows]) -> Multipliers:
+        """With upper bounds at the final threshold, from rows used neither for it nor for the multipliers."""
         if len(folds) < 2 or not len(folds[1]):
             return self
-        confidence: Fraction = chain.setting.promise.confidence
-        bounded = {}
-        for alpha, effects in self.found.items():
-            masks = chain.sets(folds[1], alpha)
-            limits = chain.setting.oracle.loss.limits
-            error = float(1 - confidence) / len(limits)
-            bounds = [upper_bound(limit, limit.batch(masks, folds[1].inputs), error) for limit in limits]
-            bounded[alpha] = effects.with_bounds(bounds, len(masks))
-        return replace(self, found=bounded)
+        context, limits = fitted.context, fitted.context.oracle.loss.limits
+        own = placed(context, fitted.stages, folds[1])
+        masks = fitted.sets(own)
+        error = float(1 - context.promise.confidence) / len(limits)
+        bounds = [upper_bound(limit, limit.batch(masks, own.inputs), error) for limit in limits]
+        return replace(self, effects=self.effects.with_bounds(bounds, len(masks)))
 
     @property
     def rows_used(self) -> int:
-        return self.n + next(iter(self.found.values())).bound_rows
+        return self.n + self.effects.bound_rows
 
-    def at_rows(self, oracle: Oracle, alpha: Fraction, given: OracleInput) -> Oracle:
-        assert isinstance(oracle, AnchoredOracle)
-        limited = oracle.limited(self.found[alpha].multipliers)
-        return limited if self.anchors is None else self.anchors.at_rows(limited, alpha, given)
+    def update(self, context: FitContext) -> FitContext:
+        return replace(context, oracle=context.oracle.with_multipliers(self.effects.multipliers))
+
+    def add_columns(self, context: FitContext, rows: Rows) -> Rows:
+        return rows if self.anchor is None else self.anchor.add_columns(context, rows)
 
     def as_dict(self) -> dict[str, Any]:
-        found = {str(alpha): effects.as_dict() for alpha, effects in self.found.items()}
-        return {"n": self.n, "found": found, "anchors": None if self.anchors is None else self.anchors.as_dict()}
+        anchor = None if self.anchor is None else self.anchor.as_dict()
+        return {"n": self.n, "effects": self.effects.as_dict(), "anchor": anchor}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], setting: Setting) -> Multipliers:
-        n, limits = data["n"], setting.oracle.loss.limits
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1 or not isinstance(data["found"], Mapping):
+    def from_dict(cls, data: Mapping[str, Any], context: FitContext) -> Multipliers:
+        n, limits, anchor = data["n"], context.oracle.loss.limits, data["anchor"]
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise InputError("its multipliers are damaged: calibrate and save again")
-        found = {exact_level(a, below=None): LimitEffects.from_dict(x, limits) for a, x in data["found"].items()}
-        anchors = data["anchors"]
-        belongs = setting.enforces_limits and set(found) == set(setting.promise.alphas)
-        if not belongs or setting.oracle.wants_anchor != (anchors is not None):
-            raise InputError("its multipliers do not match its oracle, limits and alphas; save it again")
-        return cls(n, found, None if anchors is None else Anchors.from_dict(anchors, setting))
+        if not context.enforces_limits or context.oracle.wants_anchor != (anchor is not None):
+            raise InputError("its multipliers do not match its oracle and limits; save it again")
+        effects = LimitEffects.from_dict(data["effects"], limits)
+        return cls(n, effects, None if anchor is None else Anchor.from_dict(anchor, context))
 
 
 class TuningRows:
     """Rows to find multipliers on, at one alpha; `sets` gives the sets that cover these rows for any multipliers."""
 
-    def __init__(self, setting: Setting, own: OracleInput, left: ThresholdRows, alpha: Fraction) -> None:
-        self._setting, self._own, self._alpha = setting, replace(own, P=to_array(own.P)), alpha
-        self._limits, n = setting.oracle.loss.limits, len(own)
+    def __init__(self, context: FitContext, own: Rows) -> None:
+        self._context, self._own = context, own.with_columns(P=to_array(own.P))
+        self._alpha, self._limits, n = context.promise.alphas[0], context.oracle.loss.limits, len(own)
         self._weights = np.ones(n) if own.weights is None else own.weights / own.weights.mean()
-        harms = setting.harms(own)
+        harms = context.harms(own)
         self._row_weights = self._weights if harms is None else self._weights * harms
-        self._cells = [
-            (rows, self._level(rows, many, setting.rule(left.groups)))
-            for rows, many in threshold_cells(setting, own, left)
-        ]
+        self._cells = [(rows, self._level(rows, left)) for _, rows, left in context.cells(own, MIN_ANCHOR_ROWS)]
         self._prices: dict[int, float] = {}  # the last price found for each cell
 
-    def _level(self, rows: Indices, left: int, rule: Rule) -> float:
+    def _level(self, rows: Indices, left: int) -> float:
         """The share of the worth of `rows` to cover, so that coverage is as expected of the final threshold, which is
         set on `left` rows."""
         total, many = float(self._weights[rows].sum()), len(rows)
         mean = float(self._row_weights[rows].sum()) / total if total > 0 else 0.0
-        covered = rule.covered(left, self._alpha, mean)
+        covered = self._context.rule.covered(left, self._alpha, mean)
         return covered * left / (left + 1) * (many + 1) / many if covered <= 1 else math.inf
-
-    def setting_at(self, multipliers: tuple[float, ...]) -> Setting:
-        """The setting with the oracle for the loss with these multipliers."""
-        oracle = self._setting.oracle
-        assert isinstance(oracle, AnchoredOracle)
-        return replace(self._setting, oracle=oracle.limited(multipliers))
 
     def sets(self, multipliers: tuple[float, ...]) -> Masks:
         """The sets that cover these rows: at their own threshold, or the best ones at a price."""
-        oracle = self.setting_at(multipliers).oracle.with_inputs(self._own.inputs)
-        assert isinstance(oracle, AnchoredOracle)
-        P, nonempty = self._own.P, self._setting.promise.nonempty
-        masks = self._best_sets(oracle) if self._setting.oracle.wants_anchor else self._at_threshold(oracle)
-        if nonempty:
-            masks[np.arange(len(masks)), oracle.first(P)] = True
+        oracle = self._context.oracle.with_multipliers(multipliers)
+        masks = self._best_sets(oracle) if self._context.oracle.wants_anchor else self._at_threshold(oracle)
+        if self._context.promise.nonempty:
+            masks[np.arange(len(masks)), oracle.first(self._own)] = True
         return masks
 
     def _at_threshold(self, oracle: Oracle) -> Masks:
-        scores = true_scores(oracle, self._own, nonempty=self._setting.promise.nonempty)
+        scores = true_scores(oracle, self._own, nonempty=self._context.promise.nonempty)
         tau = np.empty((len(scores), 1))
         for rows, level in self._cells:
             order = np.argsort(scores[rows], kind="stable")
             covered = np.cumsum(self._row_weights[rows][order])
             at = int(np.argmin(np.abs(covered - level * covered[-1]))) if level < math.inf else -1
             tau[rows] = scores[rows][order][at] if at >= 0 else np.inf
-        return oracle.sets(self._own.P, tau)
+        return oracle.sets(self._own, tau)
 
-    def _best_sets(self, oracle: AnchoredOracle) -> Masks:
+    def _best_sets(self, oracle: Oracle) -> Masks:
         masks = np.ones(self._own.P.shape, dtype=bool)
         for number, (rows, level) in enumerate(self._cells):
-            some = oracle.take(rows)
-            assert isinstance(some, AnchoredOracle)
-            priced = PricedRows(some, self._own.P[rows], self._own.truth[rows], self._row_weights[rows])
+            priced = PricedRows(oracle, self._own.take(rows), self._row_weights[rows])
             price = priced.price(level, _PRICE_PRECISION, self._prices.get(number)) if level < math.inf else None
             if price is not None:
                 self._prices[number] = price
@@ -319,7 +295,7 @@ class TuningRows:
             reasons = [f"limits {names} cannot be held together at alpha {level}, although each can alone"]
         which = "one of them" if named else "the limit" if len(reasons) == 1 else "the limits"
         # With `miss`, alpha was found without the limits.
-        alpha = "alpha" if self._setting.promise.miss is None else "give a smaller miss"
+        alpha = "alpha" if self._context.promise.miss is None else "give a smaller miss"
         raise LimitError(
             f"{'; '.join(reasons)} (on {len(self._own):,} tuning rows); raise {which} or {alpha}. "
             "Nothing was calibrated"
@@ -332,7 +308,7 @@ class TuningRows:
         return next((pair for pair in pairs if self._dual_of(pair).unreachable), every)
 
     def _costs(self, masks: Masks) -> Floats:
-        return self._setting.oracle.with_inputs(self._own.inputs).costs(masks)
+        return self._context.oracle.loss.batch(masks, inputs=self._own.inputs)
 
     def _mean(self, values: Floats) -> Floats:
         return np.asarray(np.average(values, axis=0, weights=self._weights))

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from udcp_dsl.prediction.calibrate.plain import decode
 from udcp_dsl.prediction.probability_repair import LabelShift, Repair
-from udcp_dsl.prediction.stages.stage import GivenStage
+from udcp_dsl.prediction.stages.stage import FitContext, GivenStage
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.rows.probability_matrix import Matrix
-    from udcp_dsl.prediction.stages.setting import Setting
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +50,6 @@ class NewMix(GivenStage):
         return {"old": self.shift.old.tolist(), "new": self.shift.new.tolist(), "rows": self.shift.n_rows}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], setting: Setting) -> NewMix:
-        labels, old, new = setting.oracle.loss.labels, decode(data["old"], "old mix"), decode(data["new"], "new mix")
+    def from_dict(cls, data: Mapping[str, Any], context: FitContext) -> NewMix:
+        labels, old, new = context.oracle.loss.labels, decode(data["old"], "old mix"), decode(data["new"], "new mix")
         return cls(LabelShift(old, new, data["rows"], tuple(labels)))  # type: ignore[arg-type]  # checked there

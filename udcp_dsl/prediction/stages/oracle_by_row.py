@@ -23,16 +23,17 @@ from udcp_dsl.diagnostics import InputError, OracleError, keeping_warnings, warn
 from udcp_dsl.expression.rows.given import RowInputs
 from udcp_dsl.per_row import NotVectorised, PerRow, Split
 from udcp_dsl.prediction.oracle import (
-    AnchoredOracle,
+    Columns,
     Floats,
+    Given,
     Indices,
     Masks,
     Oracle,
     Probabilities,
     SolvingOracle,
-    as_probabilities,
     make_oracle,
 )
+from udcp_dsl.prediction.rows.value import Rows
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -46,7 +47,7 @@ _MAX_CACHED_ROWS, _MAX_CACHED_BATCHES = 2048, 32
 # left after _MAX_TRIES + rows / _MIN_STRUCTURE_ROWS attempts.
 _BATCH_CELLS, _MIN_LABELS, _MIN_EQUAL_ROWS, _MIN_STRUCTURE_ROWS, _MAX_TRIES = 1 << 17, 1 << 7, 8, 8, 16
 # `OracleGroups`: the rows of a batch by structure, with their oracle; None for rows that are scored one by one.
-Rows: TypeAlias = "Indices | slice"
+Positions: TypeAlias = "Indices | slice"
 OracleGroups: TypeAlias = "list[tuple[Indices, Oracle | None]]"
 
 
@@ -56,17 +57,14 @@ S = TypeVar("S", bound=np.generic)
 class OracleByRow(Oracle):
     """An oracle for a loss with inputs. `model` is the oracle for an example row, and `make` makes it for any row."""
 
-    anchors: Floats | None = None
-
     def __init__(
         self, model: Oracle, loss: Loss, options: Mapping[str, object], make: Callable[[Loss], Oracle]
     ) -> None:
         settled = {k: x for k, x in model.options.items() if k in options or k not in model.settled_by_row}
         super().__init__(loss, **settled)
         self.name, self.declaration, self.__doc__ = model.name, model.declaration, model.__doc__
-        self.priced = model.priced
+        self.priced, self.has_best, self.reads = model.priced, model.has_best, ("inputs", *model.reads)
         self._make, self._model = make, model
-        self._inputs: RowInputs | None = None
         self._row_cache: OrderedDict[bytes, Oracle] = OrderedDict()
         self._batch_cache: list[tuple[RowInputs, OracleGroups]] = []
         self._unproved: dict[int, int | None] = {}
@@ -82,105 +80,96 @@ class OracleByRow(Oracle):
     def unproved(self) -> int | None:
         return self._unproved.get(get_ident(), self._model.unproved)
 
-    def with_inputs(self, inputs: RowInputs | None) -> Oracle:
-        if inputs is None:
+    def with_multipliers(self, multipliers: tuple[float, ...]) -> OracleByRow:
+        if not any(multipliers):
             return self
-        return self._copy(_inputs=RowInputs({name: inputs[name] for name in self.loss.inputs}, inputs.n))
+        made = type(self)(self._model, self.loss.with_multipliers(multipliers), self.options, self._make)
+        made._listeners, made._unproved = self._listeners, self._unproved
+        return made
 
-    def _copy(self, **changed: object) -> OracleByRow:
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.__dict__.update(changed)
-        return other
+    def _scores(self, P: Probabilities, inputs: RowInputs | None = None, **own: Any) -> Floats:
+        return self._apply(np.empty(P.shape), P, inputs, own, lambda oracle, rows, some: oracle.scores(some))
 
-    @property
-    def inputs(self) -> RowInputs:
-        """The inputs of its rows; an error if there are none."""
-        if self._inputs is None:
-            names = ", ".join(f"{name!r}: ..." for name in self.loss.inputs)
-            raise InputError(f"the loss reads inputs: give inputs={{{names}}}, or oracle.with_inputs(...)")
-        return self._inputs
+    def _score_of(self, P: Probabilities, y: Indices, inputs: RowInputs | None = None, **own: Any) -> Floats:
+        return self._apply(np.empty(len(P)), P, inputs, own, lambda oracle, rows, some: oracle.score_of(some, y[rows]))
 
-    def costs(self, masks: Masks) -> Floats:
-        return self.loss.batch(masks, inputs=self.inputs)
-
-    @property
-    def own_columns(self) -> tuple[Floats, ...]:
-        inputs = () if self._inputs is None else tuple(self._inputs[name] for name in self.loss.inputs)
-        return inputs if self.anchors is None else (*inputs, self.anchors)
-
-    def of_rows(self, *own: Floats) -> Oracle:
-        if not own:
-            return self
-        many = len(self.loss.inputs)
-        inputs = RowInputs(dict(zip(self.loss.inputs, own, strict=False)), len(own[0]))
-        return self._copy(_inputs=inputs, anchors=own[many] if len(own) > many else None)
-
-    def _scores(self, P: Probabilities) -> Floats:
-        return self._apply(np.empty(P.shape), lambda oracle, rows: oracle.scores(P[rows]))
-
-    def _score_of(self, P: Probabilities, y: Indices) -> Floats:
-        return self._apply(np.empty(len(P)), lambda oracle, rows: oracle.score_of(P[rows], y[rows]))
-
-    def _sets(self, P: Probabilities, tau: Floats) -> Masks:
+    def _sets(self, P: Probabilities, tau: Floats, inputs: RowInputs | None = None, **own: Any) -> Masks:
         by_row = tau.shape[1] == 1
         out = np.empty(P.shape, dtype=np.bool_)
-        return self._apply(out, lambda oracle, rows: oracle.sets(P[rows], tau[rows] if by_row else tau))
+        return self._apply(
+            out, P, inputs, own, lambda oracle, rows, some: oracle.sets(some, tau[rows] if by_row else tau)
+        )
 
-    def _first(self, P: Probabilities) -> Indices:
-        return self._apply(np.empty(len(P), dtype=np.int64), lambda oracle, rows: oracle.first(P[rows]))
+    def _first(self, P: Probabilities, inputs: RowInputs | None = None, **own: Any) -> Indices:
+        out = np.empty(len(P), dtype=np.int64)
+        return self._apply(out, P, inputs, own, lambda oracle, rows, some: oracle.first(some))
 
-    def _apply(self, out: NDArray[S], function: Callable[[Oracle, Rows], NDArray[S]]) -> NDArray[S]:
+    def _best(self, P: Probabilities, mu: Floats, inputs: RowInputs | None = None, **own: Any) -> Masks:
+        out = np.empty(P.shape, dtype=np.bool_)
+        return self._apply(out, P, inputs, own, lambda oracle, rows, some: oracle.best(some, mu[rows]))
+
+    def _apply(
+        self,
+        out: NDArray[S],
+        P: Probabilities,
+        inputs: RowInputs | None,
+        own: Columns,
+        function: Callable[[Oracle, Positions, Rows], NDArray[S]],
+    ) -> NDArray[S]:
         """Fill `out` with the answers of the rows' oracles; if the rows of a shared oracle turn out to differ in
         structure, they are asked one by one."""
-        for rows, oracle in self._oracles(len(out)):
+        every = Rows(self.loss.labels, P, **own)
+        for rows, oracle in self._oracles(self._own_inputs(inputs, len(out))):
             try:
-                out[rows] = function(oracle, rows)
+                out[rows] = function(oracle, rows, every.take(rows))
             except (Split, NotVectorised):
                 if not oracle.loss.of_rows:
                     raise
-                for some, one in self._one_by_one(np.arange(len(out))[rows]):
-                    out[some] = function(self._anchored(one, some), some)
+                assert inputs is not None
+                for some, one in self._one_by_one(inputs, np.arange(len(out))[rows]):
+                    out[some] = function(one, some, every.take(some))
         return out
 
-    def _oracles(self, n: int) -> Iterator[tuple[Rows, Oracle]]:
+    def _own_inputs(self, inputs: RowInputs | None, n: int) -> RowInputs:
+        """The inputs that the loss reads, of n rows; an error if there are none."""
+        if inputs is None:
+            names = ", ".join(f"{name!r}: ..." for name in self.loss.inputs)
+            raise InputError(f"the loss reads inputs: give inputs={{{names}}}")
+        if inputs.n != n:
+            raise InputError(f"inputs of {inputs.n} rows for {n} rows of probabilities")
+        return RowInputs({name: inputs[name] for name in self.loss.inputs}, n)
+
+    def _oracles(self, inputs: RowInputs) -> Iterator[tuple[Positions, Oracle]]:
         """The rows with their oracles, once per shared oracle. Sets that are not proved optimal are counted, and
         reported in one warning."""
-        if self.inputs.n != n:
-            raise InputError(f"inputs of {self.inputs.n} rows for {n} rows of probabilities")
         open_rows: int | None = 0
         with keeping_warnings():
-            for rows, oracle in self._oracle_groups():
-                yield rows, self._anchored(oracle, rows)
+            for rows, oracle in self._oracle_groups(inputs):
+                yield rows, oracle
                 found = oracle.unproved
                 open_rows = None if open_rows is None or found is None else open_rows + found
         self._unproved[get_ident()] = open_rows
         if open_rows:
             warn(
-                f"oracle {self.name!r}: {open_rows} of {n} rows are not proved optimal; coverage does not depend on it"
+                f"oracle {self.name!r}: {open_rows} of {inputs.n} rows are not proved optimal; coverage does not "
+                "depend on it"
             )
 
-    def _anchored(self, oracle: Oracle, rows: Rows) -> Oracle:
-        if self.anchors is None:
-            return oracle
-        assert isinstance(oracle, AnchoredOracle)
-        return oracle.anchored(self.anchors[rows])
-
-    def _oracle_groups(self) -> Iterator[tuple[Rows, Oracle]]:
+    def _oracle_groups(self, inputs: RowInputs) -> Iterator[tuple[Positions, Oracle]]:
         """One oracle per structure, made with the numbers of all its rows, if this kind of oracle supports that; else
         oracles for single rows."""
         if not self._model.takes_rows:
-            yield from self._one_by_one(np.arange(self.inputs.n))
+            yield from self._one_by_one(inputs, np.arange(inputs.n))
             return
-        step, n = max(1, _BATCH_CELLS // max(self.loss.K, _MIN_LABELS)), self.inputs.n
+        step, n = max(1, _BATCH_CELLS // max(self.loss.K, _MIN_LABELS)), inputs.n
         for start in range(0, n, step):
             block = slice(start, min(start + step, n))
-            inputs = self.inputs if step >= n else self.inputs[block].copy()
-            for some, oracle in self._together(inputs):
+            own = inputs if step >= n else inputs[block].copy()
+            for some, oracle in self._together(own):
                 if oracle is None:
-                    yield from self._one_by_one(start + some)
+                    yield from self._one_by_one(inputs, start + some)
                 else:
-                    yield block if len(some) == inputs.n else start + some, oracle
+                    yield block if len(some) == own.n else start + some, oracle
 
     def _together(self, inputs: RowInputs) -> OracleGroups:
         """The rows of a batch by structure, with their oracles, which are cached by the batch's inputs."""
@@ -213,15 +202,14 @@ class OracleByRow(Oracle):
                 found.append((rows, None))
         return found
 
-    def _one_by_one(self, rows: Indices) -> Iterator[tuple[Rows, Oracle]]:
+    def _one_by_one(self, inputs: RowInputs, rows: Indices) -> Iterator[tuple[Positions, Oracle]]:
         """Single-row oracles for these rows; rows with the same inputs share one."""
-        first, which = self.inputs[rows].group_rows()
+        first, which = inputs[rows].group_rows()
         order, starts = np.argsort(which, kind="stable"), np.searchsorted(np.sort(which), np.arange(len(first) + 1))
         for g, row in enumerate(first.tolist()):
-            yield rows[order[starts[g] : starts[g + 1]]], self._oracle_of(int(rows[row]))
+            yield rows[order[starts[g] : starts[g + 1]]], self._oracle_of(inputs.row(int(rows[row])))
 
-    def _oracle_of(self, row: int) -> Oracle:
-        values = self.inputs.row(row)
+    def _oracle_of(self, values: Mapping[str, Any]) -> Oracle:
         key = b"".join(np.asarray(value).tobytes() for value in values.values())
         found = self._row_cache.get(key)
         if found is None:
@@ -230,31 +218,6 @@ class OracleByRow(Oracle):
             while len(self._row_cache) > _MAX_CACHED_ROWS:
                 self._row_cache.popitem(last=False)
         return found
-
-
-class AnchoredByRow(OracleByRow, AnchoredOracle):
-    """An `OracleByRow` whose scores may be anchored."""
-
-    def anchored(self, anchors: Floats) -> AnchoredByRow:
-        other = self._copy(anchors=np.asarray(anchors, dtype=np.float64))
-        assert isinstance(other, AnchoredByRow)
-        return other
-
-    def limited(self, multipliers: tuple[float, ...]) -> AnchoredByRow:
-        if not any(multipliers):
-            return self
-        other = self._copy(loss=self.loss.with_multipliers(multipliers), _row_cache=OrderedDict(), _batch_cache=[])
-        assert isinstance(other, AnchoredByRow)
-        return other
-
-    def best(self, P: Probabilities, mu: Floats) -> Masks:
-        P = as_probabilities(P, self.loss.K)
-
-        def function(oracle: Oracle, rows: Rows) -> Masks:
-            assert isinstance(oracle, AnchoredOracle)
-            return oracle.best(P[rows], mu[rows])
-
-        return self._apply(np.empty(P.shape, dtype=np.bool_), function)
 
 
 class SolvingByRow(OracleByRow, SolvingOracle):
@@ -279,17 +242,18 @@ class SolvingByRow(OracleByRow, SolvingOracle):
         finally:
             self._advance = before
 
-    def _oracles(self, n: int) -> Iterator[tuple[Rows, Oracle]]:
-        for rows, oracle in super()._oracles(n):
+    def _oracles(self, inputs: RowInputs) -> Iterator[tuple[Positions, Oracle]]:
+        for rows, oracle in super()._oracles(inputs):
             yield rows, oracle
-            for _ in np.arange(n)[rows] if self._advance is not None else ():
+            for _ in np.arange(inputs.n)[rows] if self._advance is not None else ():
                 self._advance()  # type: ignore[misc]  # it is not None here
 
-    def optimal(self, P: Probabilities) -> tuple[Masks, Masks]:
-        masks, proved = np.zeros(P.shape, dtype=bool), np.zeros(len(P), dtype=bool)
-        for rows, oracle in self._oracles(len(P)):
+    def optimal(self, P: Given) -> tuple[Masks, Masks]:
+        rows = P if isinstance(P, Rows) else Rows(self.loss.labels, np.asarray(P))
+        masks, proved = np.zeros(rows.P.shape, dtype=bool), np.zeros(len(rows), dtype=bool)
+        for some, oracle in self._oracles(self._own_inputs(rows.inputs, len(rows))):
             assert isinstance(oracle, SolvingOracle)
-            masks[rows], proved[rows] = oracle.optimal(P[rows])
+            masks[some], proved[some] = oracle.optimal(rows.P[some])
         return masks, proved
 
     def export(self, path: str) -> None:
@@ -306,8 +270,7 @@ def by_row(make: Callable[[Loss], Oracle], loss: Loss, options: Mapping[str, obj
                 raise OracleError(f"oracle {model.name!r} needs {name}, which is {fact} for some inputs: {fact.reason}")
         if not model.by_cost:  # of the loss, it reads only the labels
             return make(loss)
-    kind = AnchoredByRow if isinstance(model, AnchoredOracle) else OracleByRow
-    return (SolvingByRow if isinstance(model, SolvingOracle) else kind)(model, loss, options, make)
+    return (SolvingByRow if isinstance(model, SolvingOracle) else OracleByRow)(model, loss, options, make)
 
 
 def _made_again(name: str, loss: Loss, options: Mapping[str, object]) -> Oracle:

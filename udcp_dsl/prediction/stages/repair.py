@@ -17,15 +17,15 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate.plain import decode
 from udcp_dsl.prediction.containers import to_array
 from udcp_dsl.prediction.probability_repair import Repair, fit_repair, mean_mix
-from udcp_dsl.prediction.stages.stage import Stage, ThresholdRows
+from udcp_dsl.prediction.rows.value import highest
+from udcp_dsl.prediction.stages.stage import FitContext, Stage, StratumBudget
 from udcp_dsl.showing import counted, listed
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
     from udcp_dsl.prediction.oracle import Floats, Indices
+    from udcp_dsl.prediction.rows import Rows
     from udcp_dsl.prediction.rows.probability_matrix import Matrix
-    from udcp_dsl.prediction.stages.oracle_input import OracleInput
-    from udcp_dsl.prediction.stages.setting import Cells, Setting
 
 SHARE, MIN_ROWS, MAX_ROWS = Fraction(1, 5), 100, 1000
 # "auto" needs MIN_ROWS_IN_ALL rows; a temperature needs MIN_TEMPERATURE_ROWS rows to be fitted on.
@@ -45,26 +45,27 @@ class RepairStage(Stage):
     repair: Repair
     total: int
     mix: npt.NDArray[np.float64] | None = None
+    top: npt.NDArray[np.float64] | None = None  # the highest repaired p of its rows; not saved
 
     name: ClassVar[str] = "repair"
     repairs: ClassVar[bool] = True
 
     @classmethod
-    def takes_part(cls, setting: Setting) -> bool:
-        return setting.promise.repair is not None
+    def applies(cls, context: FitContext) -> bool:
+        return context.promise.repair is not None
 
     @classmethod
-    def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
-        asked, n = setting.promise.repair, len(cells)
-        if isinstance(asked, Repair):
+    def draw_folds(cls, context: FitContext, budget: StratumBudget) -> tuple[Indices, ...] | None:
+        requested, n = context.promise.repair, len(budget)
+        if isinstance(requested, Repair):
             return ()
-        if asked == "auto" and n < MIN_ROWS_IN_ALL:
+        if requested == "auto" and n < MIN_ROWS_IN_ALL:
             return None
-        share = max(SHARE, Fraction(MIN_ROWS, n)) if asked == "auto" else SHARE
-        fold = cells.draw(share, MAX_ROWS, np.random.default_rng([setting.promise.seed, _STREAM]))
-        if len(fold) >= (MIN_ROWS // 2 if asked == "auto" else MIN_TEMPERATURE_ROWS):
+        share = max(SHARE, Fraction(MIN_ROWS, n)) if requested == "auto" else SHARE
+        fold = budget.draw(share, MAX_ROWS, np.random.default_rng([context.promise.seed, _STREAM]))
+        if len(fold) >= (MIN_ROWS // 2 if requested == "auto" else MIN_TEMPERATURE_ROWS):
             return (fold,)
-        if asked == "auto":  # the thresholds need the rows
+        if requested == "auto":  # the thresholds need the rows
             return None
         raise InputError(
             f"a fifth of {n} rows is too few to fit a temperature: give {int(MIN_TEMPERATURE_ROWS / SHARE)} rows or "
@@ -72,17 +73,21 @@ class RepairStage(Stage):
         )
 
     @classmethod
-    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: ThresholdRows) -> RepairStage:
-        asked = setting.promise.repair
-        if isinstance(asked, Repair):
-            return cls(asked.for_labels(setting.oracle.loss.labels), 0)
+    def fit(cls, context: FitContext, folds: Sequence[Rows]) -> RepairStage:
+        requested = context.promise.repair
+        if isinstance(requested, Repair):
+            return cls(requested.for_labels(context.oracle.loss.labels), 0)
         (own,) = folds
-        rng = np.random.default_rng([setting.promise.seed, _STREAM, 1])
-        kind: Literal["auto", "temperature"] = "auto" if asked is None else asked
+        rng = np.random.default_rng([context.promise.seed, _STREAM, 1])
+        kind: Literal["auto", "temperature"] = "auto" if requested is None else requested
         P = to_array(own.P)
         fitted = fit_repair(P, own.truth, weights=own.weights, kind=kind, rng=rng)
-        found = fitted.for_labels(setting.oracle.loss.labels)
-        return cls(found, left.total, mean_mix(found.apply(P)))
+        found = fitted.for_labels(context.oracle.loss.labels)
+        repaired = found.apply(P)
+        return cls(found, context.total, mean_mix(repaired), highest(repaired))
+
+    def update(self, context: FitContext) -> FitContext:
+        return replace(context, spent_top=self.top)
 
     @property
     def rows_used(self) -> int:
@@ -95,20 +100,20 @@ class RepairStage(Stage):
     def __str__(self) -> str:
         return self.repair.describe(self.total or None)
 
-    def about_absent(self, setting: Setting) -> str:
+    def about_absent(self, context: FitContext) -> str:
         """How many labels do not occur in its fold, and which of them cost, or harm, more than the median label; "" if
         the repair has no offsets or every label occurs."""
         absent = list(self.repair.absent)
         if not absent or self.repair.offsets is None:
             return ""
         values, what = (
-            (setting.harm.values, "harm") if setting.harm else (_costs_of_singletons(setting.oracle.loss), "cost")
+            (context.harm.values, "harm") if context.harm else (_costs_of_singletons(context.oracle.loss), "cost")
         )
         above = sorted((y for y in absent if values[y] > np.median(values)), key=lambda y: -values[y])
         text = f"{counted(len(absent), 'label')} without a row there, scaled down"
         if not above:
             return text
-        labels = setting.oracle.loss.labels
+        labels = context.oracle.loss.labels
         return f"{text} ({what} above the median: {listed([labels[y] for y in above], _MAX_NAMED)})"
 
     def as_dict(self) -> dict[str, Any]:
@@ -117,8 +122,8 @@ class RepairStage(Stage):
         return {"repair": repair.as_dict(), "total": self.total, "mix": mix}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], setting: Setting) -> RepairStage:
-        total, labels = data["total"], setting.oracle.loss.labels
+    def from_dict(cls, data: Mapping[str, Any], context: FitContext) -> RepairStage:
+        total, labels = data["total"], context.oracle.loss.labels
         mix = None if data.get("mix") is None else np.array(decode(data["mix"], "mix"), dtype=np.float64)
         positive = mix is None or (len(mix) == len(labels) and bool((mix > 0).all()))
         if isinstance(total, bool) or not isinstance(total, int) or total < 0 or not positive:

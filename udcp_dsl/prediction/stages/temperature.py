@@ -16,12 +16,11 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.containers import changed
-from udcp_dsl.prediction.stages.stage import GivenStage
+from udcp_dsl.prediction.stages.stage import FitContext, GivenStage
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.oracle import Floats, Probabilities
     from udcp_dsl.prediction.rows.probability_matrix import Matrix
-    from udcp_dsl.prediction.stages.setting import Setting
 
 _PIECE = 1 << 20  # entries per block
 
@@ -46,7 +45,7 @@ class Temperature(GivenStage):
         return {"temperature": self.value}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], setting: Setting) -> Temperature:
+    def from_dict(cls, data: Mapping[str, Any], context: FitContext) -> Temperature:
         value = data["temperature"]
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= sys.float_info.max:
             raise InputError(f"its temperature is {value!r}, not a number above 0; save it again")

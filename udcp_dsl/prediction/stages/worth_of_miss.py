@@ -19,7 +19,6 @@ sets there. For an oracle whose lambda is still to be tuned, the best lambda at 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -30,17 +29,16 @@ import numpy as np
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import Rule, exact_level, show_level
 from udcp_dsl.prediction.containers import BlockedMatrix, to_array
-from udcp_dsl.prediction.oracle import AnchoredOracle, without_limits
+from udcp_dsl.prediction.oracle import without_limits
 from udcp_dsl.prediction.promises.promise import LARGEST_FOUND
 from udcp_dsl.prediction.stages.anchors import PricedRows
 from udcp_dsl.prediction.stages.lambda_tuning import true_scores
-from udcp_dsl.prediction.stages.stage import Stage, ThresholdRows
+from udcp_dsl.prediction.stages.stage import FitContext, Stage, StratumBudget
 from udcp_dsl.showing import with_unit
 
 if TYPE_CHECKING:
     from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle
-    from udcp_dsl.prediction.stages.oracle_input import OracleInput
-    from udcp_dsl.prediction.stages.setting import Cells, Setting
+    from udcp_dsl.prediction.rows import Rows
 
 # The share of the rows that is used, and their maximum number. A small alpha depends on the few rows that are missed:
 # with fewer of these, the error of alpha costs more than additional rows for the threshold gain.
@@ -80,34 +78,32 @@ class WorthOfMiss(Stage):
     max_rows: ClassVar[int | None] = MAX_ROWS
 
     @classmethod
-    def takes_part(cls, setting: Setting) -> bool:
-        return setting.promise.miss is not None
+    def applies(cls, context: FitContext) -> bool:
+        return context.promise.miss is not None
 
     @classmethod
-    def deal(cls, setting: Setting, cells: Cells) -> tuple[Indices, ...] | None:
-        fold = cells.draw(SHARE, MAX_ROWS, np.random.default_rng([setting.promise.seed, _STREAM]))
+    def draw_folds(cls, context: FitContext, budget: StratumBudget) -> tuple[Indices, ...] | None:
+        fold = budget.draw(SHARE, MAX_ROWS, np.random.default_rng([context.promise.seed, _STREAM]))
         if len(fold) < MIN_ROWS:
             raise InputError(
-                f"miss finds alpha on half of the rows, and half of {len(cells)} is too few: give "
+                f"miss finds alpha on half of the rows, and half of {len(budget)} is too few: give "
                 f"{int(MIN_ROWS / SHARE)} rows or more, or alpha"
             )
         return (fold,)
 
     @classmethod
-    def fit(cls, setting: Setting, folds: Sequence[OracleInput], left: ThresholdRows) -> WorthOfMiss:
+    def fit(cls, context: FitContext, folds: Sequence[Rows]) -> WorthOfMiss:
         (own,) = folds
-        own = replace(own, P=to_array(own.P)) if isinstance(own.P, BlockedMatrix) else own
-        setting = replace(setting, oracle=without_limits(setting.oracle))
-        rule = setting.rule(left.groups)
-        overall = _find(setting, own, rule, left.n, "")
+        own = own.with_columns(P=to_array(own.P)) if isinstance(own.P, BlockedMatrix) else own
+        context = replace(context, oracle=without_limits(context.oracle))
+        overall = _find(context, own, context.left, "")
         by_group = dict[str, Found]()
-        if left.groups is not None and own.groups is not None:
-            for group, many in sorted(Counter(left.groups.tolist()).items()):
-                rows = np.flatnonzero(own.groups == group)
-                if len(rows) >= MIN_GROUP_ROWS:
-                    by_group[group] = _find(setting, own.take(rows), rule, many, f" in group {group!r}")
-                else:  # the alpha of all rows, or the least that its few rows allow
-                    by_group[group] = replace(overall, alpha=max(overall.alpha, _level(rule, many, 0.0)))
+        for i, (group, left) in enumerate(context.left_of.items()):
+            rows = np.flatnonzero(own.stratum == i)
+            if len(rows) >= MIN_GROUP_ROWS:
+                by_group[group] = _find(context, own.take(rows), left, f" in group {group!r}")
+            else:  # the alpha of all rows, or the least that its few rows allow
+                by_group[group] = replace(overall, alpha=max(overall.alpha, _level(context.rule, left, 0.0)))
         return cls(len(own), overall, by_group)
 
     @property
@@ -119,13 +115,13 @@ class WorthOfMiss(Stage):
         """The alpha of all rows, or the largest of the groups, so that all rows together are also covered 1 - alpha."""
         return max((found.alpha for found in self.by_group.values()), default=self.overall.alpha)
 
-    def promised(self, setting: Setting) -> Setting:
+    def update(self, context: FitContext) -> FitContext:
         own = {group: found.alpha for group, found in self.by_group.items()}
-        return replace(setting, promise=setting.promise.at(self.alpha), own_alphas=own)
+        return replace(context.at(self.alpha), strata=replace(context.strata, alphas=own))
 
-    def sentence(self, setting: Setting) -> str:
+    def sentence(self, context: FitContext) -> str:
         """How alpha was found, in one sentence."""
-        worth, unit = setting.promise.miss or 0.0, setting.oracle.loss.unit
+        worth, unit = context.promise.miss or 0.0, context.oracle.loss.unit
         found = self.overall
         total = with_unit(f"{found.cost + worth * found.missed:.4g}", unit)
         of_groups = ", ".join(f"{show_level(x.alpha)} in {group!r}" for group, x in self.by_group.items())
@@ -140,10 +136,10 @@ class WorthOfMiss(Stage):
         return {"n": self.n, "overall": _plain(self.overall), "by_group": groups}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], setting: Setting) -> WorthOfMiss:
+    def from_dict(cls, data: Mapping[str, Any], context: FitContext) -> WorthOfMiss:
         n, groups = data["n"], data["by_group"]
         wrong = isinstance(n, bool) or not isinstance(n, int) or n < 1 or not isinstance(groups, Mapping)
-        if wrong or setting.promise.miss is None or (groups and not setting.promise.by_group):
+        if wrong or context.promise.miss is None or (groups and not context.promise.by_group):
             raise InputError("the alpha that was found does not match its promise; save it again")
         return cls(n, _read(data["overall"]), {str(group): _read(found) for group, found in groups.items()})
 
@@ -208,22 +204,22 @@ def _threshold_chances(rates: Floats, n: int) -> Floats:
     return found
 
 
-def _find(setting: Setting, own: OracleInput, rule: Rule, left: int, where: str) -> Found:
+def _find(context: FitContext, own: Rows, left: int, where: str) -> Found:
     """The alpha of these rows, if `left` rows are left for the threshold; an error if abstaining is cheapest."""
-    worth = setting.promise.miss
+    worth = context.promise.miss
     assert worth is not None
-    rng, every = np.random.default_rng([setting.promise.seed, _STREAM, 1]), np.arange(len(own))
+    rng, every = np.random.default_rng([context.promise.seed, _STREAM, 1]), np.arange(len(own))
     points = list[_Point]()
-    for curve in _curves(setting, own, worth):
+    for curve in _curves(context, own, worth):
         rates = np.unique(curve.rates(every))
-        levels = [_level(rule, left, rate) for rate in rates.tolist()]
+        levels = [_level(context.rule, left, rate) for rate in rates.tolist()]
         points += map(_Point, levels, *(x.tolist() for x in curve.held_out(rates, rng)))
     within = [point for point in points if point.alpha <= LARGEST_FOUND]
     beyond = [point for point in points if point.alpha > LARGEST_FOUND]
     nothing = _Point(Fraction(1), math.inf, 1.0)
     best = min(within, key=lambda point: (_total(point, worth), point.alpha), default=nothing)
     if any(_total(point, worth) < _total(best, worth) for point in beyond):
-        unit = setting.oracle.loss.unit
+        unit = context.oracle.loss.unit
         enough = _least_worth(within, beyond)
         larger = f"miss of about {with_unit(f'{enough:.3g}', unit)} or more" if enough < math.inf else "larger miss"
         raise AbstainingIsCheapest(
@@ -263,25 +259,25 @@ def _level(rule: Rule, n: int, missed: float) -> Fraction:
     return Fraction(high, 10**digits)
 
 
-def _curves(setting: Setting, own: OracleInput, worth: float) -> Iterator[_Curve]:
+def _curves(context: FitContext, own: Rows, worth: float) -> Iterator[_Curve]:
     """The costs and misses of sets on these rows, along thresholds or prices: for the oracle, or each candidate."""
-    oracle = setting.oracle
-    if setting.candidates is not None:
-        yield from (_by_threshold(setting, candidate, own) for candidate in setting.candidates.values())
-    elif isinstance(oracle, AnchoredOracle) and oracle.wants_anchor:
-        yield _by_price(setting, oracle, own, worth)
+    oracle = context.oracle
+    if context.candidates is not None:
+        yield from (_by_threshold(context, candidate, own) for candidate in context.candidates.values())
+    elif oracle.wants_anchor:
+        yield _by_price(context, oracle, own, worth)
     else:
-        yield _by_threshold(setting, oracle, own)
+        yield _by_threshold(context, oracle, own)
 
 
-def _by_threshold(setting: Setting, oracle: Oracle, own: OracleInput) -> _Curve:
+def _by_threshold(context: FitContext, oracle: Oracle, own: Rows) -> _Curve:
     """The curve along thresholds: the scores of true labels, and minus infinity, where every set is empty or holds only
     its first label."""
-    oracle, nonempty = oracle.with_inputs(own.inputs), setting.promise.nonempty
-    true, scores = true_scores(oracle, own, nonempty=nonempty), oracle.scores(own.P)
+    nonempty = context.promise.nonempty
+    true, scores = true_scores(oracle, own, nonempty=nonempty), oracle.scores(own)
     if nonempty:
         scores = scores.copy()
-        scores[np.arange(len(scores)), oracle.first(own.P)] = -np.inf
+        scores[np.arange(len(scores)), oracle.first(own)] = -np.inf
     taus = np.unique(np.append(true, -np.inf))
     tried = min(_MAX_TRIED, max(_MIN_TRIED, _MAX_CELLS // max(1, scores.size)))
     if len(taus) > tried:  # dense where few rows are missed: relative steps matter
@@ -296,21 +292,20 @@ def _by_threshold(setting: Setting, oracle: Oracle, own: OracleInput) -> _Curve:
     return _Curve(costs, true > taus[:, None], _weights(own))
 
 
-def _by_price(setting: Setting, oracle: AnchoredOracle, own: OracleInput, worth: float) -> _Curve:
+def _by_price(context: FitContext, oracle: Oracle, own: Rows, worth: float) -> _Curve:
     """The curve along prices around the worth; farthest first, as rows with equal sets there are not solved again."""
-    given = oracle.with_inputs(own.inputs)
-    assert isinstance(given, AnchoredOracle)
-    P, truth, rows, weights = to_array(own.P), own.truth, np.arange(len(own)), _weights(own)
-    best = PricedRows(given, P, truth, None)
+    own = own.with_columns(P=to_array(own.P))
+    P, truth, rows, weights = own.P, own.truth, np.arange(len(own)), _weights(own)
+    best = PricedRows(oracle, own, None)
     found: dict[float, tuple[Floats, Masks]] = {}
 
     def try_price(mu: float) -> None:
         if mu not in found:
             mask = best.sets(mu)
-            if setting.promise.nonempty:
+            if context.promise.nonempty:
                 bare = np.flatnonzero(~mask.any(axis=1))
                 mask[bare, P[bare].argmax(axis=1)] = True
-            found[mu] = _costs(given, own, rows, mask), ~mask[rows, truth]
+            found[mu] = _costs(oracle, own, rows, mask), ~mask[rows, truth]
 
     def total(mu: float) -> float:
         costs, missed = found[mu]
@@ -327,9 +322,9 @@ def _by_price(setting: Setting, oracle: AnchoredOracle, own: OracleInput, worth:
     return _Curve(np.array([costs for costs, _ in rising]), np.array([missed for _, missed in rising]), weights)
 
 
-def _costs(oracle: Oracle, own: OracleInput, rows: Indices, masks: Masks) -> Floats:
+def _costs(oracle: Oracle, own: Rows, rows: Indices, masks: Masks) -> Floats:
     return oracle.loss.batch(masks, inputs=None if own.inputs is None else own.inputs[rows])
 
 
-def _weights(own: OracleInput) -> Floats:
+def _weights(own: Rows) -> Floats:
     return np.ones(len(own)) if own.weights is None or not own.weights.any() else own.weights

@@ -62,9 +62,9 @@ def predict_batches(
     predictor: SetPredictor, batches: Iterable[Any], alpha: Level | None, columns: Columns
 ) -> Iterator[Any]:
     """`SetPredictor.predict_batches`; what can be checked without a batch is checked at the call."""
-    level = predictor.calibrated.level(alpha)
+    level = predictor.level(alpha)
     refuse_taken_names(columns.carry)
-    predictor.calibrated.check_groups(columns.group_column is not None)
+    predictor.promise.check_groups(columns.group_column is not None)
     loss = predictor.loss
     wanted = ColumnSpec.of(loss.labels, predictor.class_names, columns, predictor.inputs, unread=loss.declared_inputs)
     return _answered(predictor, batches, level, wanted)
