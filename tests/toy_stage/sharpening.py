@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from udcp_dsl.prediction.stages.stage import Stage, ThresholdRows
+from udcp_dsl.prediction.stages.stage import Stage
 
 
 @dataclass(frozen=True)
@@ -20,17 +20,17 @@ class Sharpening(Stage):
     repairs: ClassVar[bool] = True
 
     @classmethod
-    def takes_part(cls, setting: Any) -> bool:
-        return setting.promise.sharpen is not None
+    def applies(cls, context: Any) -> bool:
+        return context.promise.sharpen is not None
 
     @classmethod
-    def deal(cls, setting: Any, cells: Any) -> tuple[Any, ...]:
-        return (np.random.default_rng([setting.promise.seed, 99]).permutation(len(cells))[:20],)
+    def draw_folds(cls, context: Any, budget: Any) -> tuple[Any, ...]:
+        return (np.random.default_rng([context.promise.seed, 99]).permutation(len(budget))[:20],)
 
     @classmethod
-    def fit(cls, setting: Any, folds: Sequence[Any], left: ThresholdRows) -> Sharpening:
+    def fit(cls, context: Any, folds: Sequence[Any]) -> Sharpening:
         (own,) = folds
-        return cls(float(setting.promise.sharpen - own.P.max(axis=1).mean()), len(own))
+        return cls(float(context.promise.sharpen - own.P.max(axis=1).mean()), len(own))
 
     @property
     def rows_used(self) -> int:
@@ -44,5 +44,5 @@ class Sharpening(Stage):
         return {"power": self.power, "rows": self.rows}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], setting: Any) -> Sharpening:
+    def from_dict(cls, data: Mapping[str, Any], context: Any) -> Sharpening:
         return cls(data["power"], data["rows"])

@@ -16,7 +16,8 @@ from udcp_dsl.comparison import Comparison, Run, write_runs
 from udcp_dsl.comparison.splits import deal
 from udcp_dsl.prediction.calibrate import CalibrationWarning
 from udcp_dsl.prediction.evaluation import QUARTERS
-from udcp_dsl.prediction.stages.anchors import Anchors
+from udcp_dsl.prediction.stages.anchors import Anchor
+from udcp_dsl.prediction.stages.bins import Bins
 from udcp_dsl.report.figures import figures
 from udcp_dsl.report.headline import finding
 
@@ -85,7 +86,9 @@ def test_anchors_are_those_of_a_predictor_on_the_fold_for_tuning(
     folds = FOLDS[0]
     rows = np.concatenate([*folds.halves, folds.calibration])
     many = sum(map(len, folds.halves))
-    monkeypatch.setattr(Anchors, "deal", lambda setting, cells: (np.arange(many),))
+    # As compare does: all stages are fitted on the tuning rows.
+    monkeypatch.setattr(Bins, "draw_folds", lambda context, budget: (np.arange(many),))
+    monkeypatch.setattr(Anchor, "draw_folds", lambda context, budget: (np.arange(many),))
     asked = {key: value for key, value in settings.items() if key in ("confidence", "risk")}
     by_bins: dict[str, Any] = {"conditional": "difficulty", "bins": settings.get("bins")}
     for kept, within in ((both, dict[str, Any]()), (both.beside, by_bins)):

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import udcp_dsl as udcp
 from udcp_dsl.cli import main
-from udcp_dsl.prediction.calibrate import Parts, calibrate
+from udcp_dsl.prediction.calibrate import Strata
 from udcp_dsl.validation import validate
 
 pd = pytest.importorskip("pandas")
@@ -111,7 +111,7 @@ def by_scikit_learn(values: Any) -> list[str]:
 
 
 GROUP_DOORS: dict[str, Callable[[Any], list[str]]] = {
-    "calibrator": lambda v: list(calibrate(np.arange(N), alphas=0.2, parts=Parts("group", v)).groups),
+    "calibrator": lambda v: list(Strata.of_groups(v).names),
     "predictor, list": lambda v: predicted(list(v)),
     "predictor, numpy": lambda v: predicted(np.array(v, dtype=getattr(v, "dtype", object))),
     "predictor, pandas": lambda v: predicted(pd.Series(v)),
@@ -249,7 +249,6 @@ def with_alphas(verb: str, alphas: list[Any]) -> None:
 
 
 LEVEL_DOORS: dict[str, Callable[[list[Any]], object]] = {
-    "calibrator": lambda alphas: calibrate(np.arange(N), alphas=alphas),
     "predictor": lambda alphas: udcp.SetPredictor(LOSS, "lac", alpha=alphas),
     "compare": lambda alphas: udcp.compare(LOSS, P, Y, alphas=alphas),
     "validate": lambda alphas: validate(LOSS, alphas=alphas),

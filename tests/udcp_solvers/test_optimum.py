@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
+from udcp_dsl.prediction.rows.value import Rows
 from udcp_dsl.prediction.stages.anchors import find_anchor
 from udcp_dsl.testing import all_masks, losses
 
@@ -92,8 +93,8 @@ def compared(
         P = rng.dirichlet(np.full(loss.K, 0.3), n + 1000)
         y = np.array([rng.choice(loss.K, p=p) for p in P[:1000]])
         oracle = price
-        if price.wants_anchor and (m := find_anchor(price, P[:1000], y, level)) is not None:
-            oracle = price.anchored(np.full(n, m))
+        if price.wants_anchor and (m := find_anchor(price, Rows(loss.labels, P[:1000], y), level)) is not None:
+            oracle = udcp.make_oracle("price", loss, anchor=m)
         P = P[1000:]
         least += least_cost(masks, costs, P, level) / draws
         scores = oracle.scores(P)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
@@ -733,14 +734,14 @@ class SetPredictor(DescribedPredictor):
 
     def threshold_rows(self, rows: Rows) -> npt.NDArray[np.int64]:
         """The positions of the rows that set the thresholds in the calibration with these rows."""
-        context, repairs = (
-            FitContext(self.promise.before_fit, self.oracle, {} if self._tune else None),
-            self.fitted.stages,
-        )
-        _, left = deal(context, rows, np.arange(len(rows)), [x for x in STAGES if x.repairs and x.applies(context)])
-        for stage in repairs:
-            context = stage.update(context) if stage.repairs else context
-        return deal(context, rows, left, [x for x in STAGES if not x.repairs and x.applies(context)])[1]
+        context = FitContext(self.promise.before_fit, self.oracle, {} if self._tune else None)
+        left = np.arange(len(rows))
+        for repairs in (True, False):
+            kinds = [kind for kind in STAGES if kind.repairs == repairs and kind.applies(context)]
+            dealt, left = deal(context, rows, left, kinds)
+            if any(len(fold) for _, folds in dealt for fold in folds):  # bins need no rows of their own then
+                context = replace(context, spent_top=np.empty(0))
+        return left
 
     def repaired(self, P: Matrix) -> Matrix:
         """The repaired probabilities, before they are weighted by harm."""

@@ -147,7 +147,8 @@ def test_anchors_are_told_with_the_rows_they_took(udcp: Udcp) -> None:
     shown = calibrate(udcp, *SOURCES[0], "--oracle", "price").stdout
     anchors = SetPredictor.load("out.json").anchors
     assert anchors is not None
-    assert f"anchors found on {anchors.n:,} other rows: see udcp show out.json" in shown
+    n = next(iter(anchors.values())).n
+    assert f"anchors found on {n:,} other rows: see udcp show out.json" in shown
     assert "None" not in shown
 
 

@@ -102,7 +102,8 @@ def test_the_figure_is_written(udcp: Udcp, ending: str) -> None:
 
 def test_what_is_refused(udcp: Udcp, saved: udcp_dsl.SetPredictor) -> None:
     good = ("--probs", "new.npy", "--truth", "new_y.npy")
-    saved.chain = replace(saved.fitted, thresholds=replace(saved.fitted.thresholds, scores=None))
+    fitted = replace(saved.fitted, thresholds=replace(saved.fitted.thresholds, scores=None))
+    saved.fits = {fitted.alpha: fitted}
     saved.save("old.json")
     Path("other.json").write_text("{}")
     for arguments, message in [

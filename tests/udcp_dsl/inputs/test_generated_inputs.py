@@ -56,10 +56,10 @@ def assert_scored(spec: GeneratedSpec, seed: int) -> None:
         warnings.simplefilter("ignore", UserWarning)
         for name in ("price", "greedy", "ratio", "base"):
             try:
-                oracle = udcp.make_oracle(name, loss).with_inputs(inputs)
+                oracle = udcp.make_oracle(name, loss)
             except OracleError:
                 continue
-            scores = oracle.scores(P)
+            scores = oracle.scores(P, inputs=inputs)
             for i in range(3):
                 one = loss if inputs is None else loss.at(inputs.row(i))
                 np.testing.assert_array_equal(scores[i], udcp.make_oracle(name, one).scores(P[i : i + 1])[0])

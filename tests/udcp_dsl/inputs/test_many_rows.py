@@ -15,7 +15,8 @@ from tests.udcp_dsl.inputs.test_language import LOSSES, loss_of
 from tests.udcp_solvers.brute_force import price_scores
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.per_row import NotVectorised, Patched, PerRow, Split, joined
-from udcp_dsl.prediction.oracle import AnchoredOracle, Oracle
+from udcp_dsl.prediction.oracle import Oracle
+from udcp_dsl.prediction.rows.value import Rows
 from udcp_dsl.prediction.stages import oracle_by_row
 from udcp_dsl.prediction.stages.oracle_by_row import OracleByRow
 from udcp_dsl.testing import GeneratedSpec, drawn_inputs, specs
@@ -51,31 +52,29 @@ def assert_bits(loss: udcp.Loss, name: str, inputs: Any, P: Any, seed: int) -> i
     assert checked is not None
     rng = np.random.default_rng(seed)
     y = rng.integers(0, K, n)
-    many = made.with_inputs(checked)
-    assert isinstance(many, OracleByRow)
     singles = [udcp.make_oracle(name, loss._at(checked.row(i)), **OPTIONS.get(name, {})) for i in range(n)]
-    assert_faces(many, singles, P, y)
-    if isinstance(many, AnchoredOracle):
+    rows = Rows(loss.labels, P, inputs=checked)
+    assert_faces(made, singles, rows, y)
+    if made.has_best:
         anchors = np.where(rng.random(n) < 0.2, np.nan, rng.uniform(0, 6, n))
-        anchored = [
-            one.anchored(anchors[i : i + 1]) for i, one in enumerate(singles) if isinstance(one, AnchoredOracle)
-        ]
-        assert_faces(many.anchored(anchors), anchored, P, y)
+        assert_faces(made, singles, rows.with_columns(anchor=anchors), y)
         mu = rng.uniform(0, 6, n)
-        best = [one.best(P[i : i + 1], mu[i : i + 1])[0] for i, one in enumerate(anchored)]
-        np.testing.assert_array_equal(many.best(P, mu), best)
-    return sum(
-        len(every[some]) for some, oracle in many._oracle_groups() if len(every[some]) > 1 and oracle is not None
-    )
+        best = [one.best(P[i : i + 1], mu[i : i + 1])[0] for i, one in enumerate(singles)]
+        np.testing.assert_array_equal(made.best(rows, mu), best)
+    groups = made._oracle_groups(checked)
+    return sum(len(every[some]) for some, oracle in groups if len(every[some]) > 1 and oracle is not None)
 
 
-def assert_faces(many: Oracle, singles: Any, P: Any, y: Any) -> None:
-    scores = np.array([one.scores(P[i : i + 1])[0] for i, one in enumerate(singles)])
-    np.testing.assert_array_equal(many.scores(P), scores)
-    np.testing.assert_array_equal(many.score_of(P, y), scores[np.arange(len(P)), y])
+def assert_faces(many: Oracle, singles: Any, rows: Rows, y: Any) -> None:
+    alone = [rows.take(slice(i, i + 1)).with_columns(inputs=None) for i in range(len(rows))]
+    scores = np.array([one.scores(row)[0] for one, row in zip(singles, alone, strict=True)])
+    np.testing.assert_array_equal(many.scores(rows), scores)
+    np.testing.assert_array_equal(many.score_of(rows, y), scores[np.arange(len(rows)), y])
     tau = float(np.median(scores[np.isfinite(scores)])) if np.isfinite(scores).any() else 0.0
-    np.testing.assert_array_equal(many.sets(P, tau), scores <= tau)
-    np.testing.assert_array_equal(many.first(P), [one.first(P[i : i + 1])[0] for i, one in enumerate(singles)])
+    np.testing.assert_array_equal(many.sets(rows, tau), scores <= tau)
+    np.testing.assert_array_equal(
+        many.first(rows), [one.first(row)[0] for one, row in zip(singles, alone, strict=True)]
+    )
 
 
 def check(spec: GeneratedSpec, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +168,7 @@ def test_an_oracle_may_be_asked_for_other_rows() -> None:
     made = together(loss, "price")
     assert made is not None
     first, other = (loss.inputs_of(inputs_of(loss, 20, seed), 20) for seed in (7, 8))
-    scores = [made.with_inputs(inputs).scores(P) for inputs in (first, other, first)]
+    scores = [made.scores(P, inputs=inputs) for inputs in (first, other, first)]
     np.testing.assert_array_equal(scores[0], scores[2])
     assert (scores[0] != scores[1]).any()
 
@@ -180,9 +179,8 @@ def test_rows_with_the_same_inputs_share_the_oracle_of_one() -> None:
     given = loss.inputs_of({name: np.repeat(np.asarray(x)[None], 40, axis=0) for name, x in row.items()}, 40)
     made = together(loss, "price")
     assert made is not None
-    many = made.with_inputs(given)
-    assert isinstance(many, OracleByRow)
-    (group,) = many._oracle_groups()
+    assert given is not None
+    (group,) = made._oracle_groups(given)
     assert not group[1].loss.of_rows
     assert len(group[0]) == 40
 
@@ -202,7 +200,7 @@ def test_only_what_takes_one_row_at_a_time_is_left_for_single_rows(monkeypatch: 
     given, P = loss.inputs_of(inputs_of(loss, 12, 5), 12), rows(K, 12, 5)
     made = together(loss, "ratio")
     assert made is not None
-    scores, make = made.with_inputs(given).scores(P), made._make
+    scores, make = made.scores(P, inputs=given), made._make
 
     def failing(error: Exception) -> OracleByRow:
         def fails(one: udcp.Loss) -> Oracle:
@@ -210,12 +208,12 @@ def test_only_what_takes_one_row_at_a_time_is_left_for_single_rows(monkeypatch: 
                 raise error
             return make(one)
 
-        return made._copy(_make=fails, _batch_cache=[])
+        return OracleByRow(made._model, loss, {}, fails)
 
-    np.testing.assert_array_equal(failing(NotVectorised("here")).with_inputs(given).scores(P), scores)
+    np.testing.assert_array_equal(failing(NotVectorised("here")).scores(P, inputs=given), scores)
     for error in (TypeError("a fault"), ValueError("a fault"), AttributeError("a fault")):
         with pytest.raises(type(error), match="a fault"):
-            failing(error).with_inputs(given).scores(P)
+            failing(error).scores(P, inputs=given)
 
 
 def test_batches_share_no_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,9 +226,9 @@ def test_batches_share_no_oracle(monkeypatch: pytest.MonkeyPatch) -> None:
     for column in inputs.values():
         column[16:32] = column[:16]
     inputs["queue"][31, 3] += 1.0
-    many = made.with_inputs(loss.inputs_of(inputs, 40))
-    assert isinstance(many, OracleByRow)
-    assert [len(np.arange(40)[some]) for some, _ in many._oracle_groups()] == [16, 16, 8]
+    given = loss.inputs_of(inputs, 40)
+    assert given is not None
+    assert [len(np.arange(40)[some]) for some, _ in made._oracle_groups(given)] == [16, 16, 8]
     assert assert_bits(loss, "price", inputs, P, 6) == 40
 
 
@@ -243,7 +241,7 @@ def test_prices_of_rows_together_are_those_of_brute_force(text: str, monkeypatch
     assert inputs is not None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        scores = udcp.make_oracle("price", loss).with_inputs(loss.inputs_of(inputs, len(P))).scores(P)
+        scores = udcp.make_oracle("price", loss).scores(P, inputs=inputs)
     for i, p in enumerate(P):
         expected = price_scores(loss.at({name: column[i] for name, column in inputs.items()}), p)
         np.testing.assert_allclose(scores[i], [float(x) for x in expected], rtol=1e-9, atol=1e-9)

@@ -42,7 +42,7 @@ def rows(n: int, seed: int = 0) -> tuple[Any, Any]:
 def test_prices_are_those_of_brute_force_in_rationals(kind: str) -> None:
     loss, (P, _) = loss_of(LOSSES[kind]), rows(6)
     inputs = draw(loss, len(P), 3)
-    scores = udcp.make_oracle("price", loss).with_inputs(loss.inputs_of(inputs, len(P))).scores(P)
+    scores = udcp.make_oracle("price", loss).scores(P, inputs=inputs)
     for i, p in enumerate(P):
         expected = price_scores(loss.at(row_of(inputs, i)), p)
         np.testing.assert_allclose(scores[i], [float(x) for x in expected], rtol=1e-9)
@@ -56,15 +56,14 @@ def test_rows_are_scored_by_their_own_loss_whatever_the_batch(kind: str, oracle:
     given = loss.inputs_of(draw(loss, len(P), 5), len(P))
     assert given is not None
     made = udcp.make_oracle(oracle, loss)
-    whole = made.with_inputs(given)
-    scores = whole.scores(P)
+    scores = made.scores(P, inputs=given)
     for i in range(len(P)):
         one = udcp.make_oracle(oracle, loss.at(given.row(i)))
         np.testing.assert_array_equal(scores[i], one.scores(P[i : i + 1])[0])
     part = [5, 2, 7]
-    np.testing.assert_array_equal(made.with_inputs(given[part]).scores(P[part]), scores[part])
-    np.testing.assert_array_equal(whole.score_of(P, y), scores[np.arange(len(P)), y])
-    np.testing.assert_array_equal(whole.sets(P, float(np.median(scores))), scores <= np.median(scores))
+    np.testing.assert_array_equal(made.scores(P[part], inputs=given[part]), scores[part])
+    np.testing.assert_array_equal(made.score_of(P, y, inputs=given), scores[np.arange(len(P)), y])
+    np.testing.assert_array_equal(made.sets(P, float(np.median(scores)), inputs=given), scores <= np.median(scores))
 
 
 @pytest.mark.parametrize("kind", LOSSES)
@@ -96,8 +95,8 @@ def test_constant_columns_give_the_bits_of_the_constant_loss(kind: str, oracle: 
         with pytest.raises(OracleError):
             udcp.make_oracle(oracle, loss, **options)
         return
-    found = udcp.make_oracle(oracle, loss, **options).with_inputs(loss.inputs_of(inputs, len(few)))
-    np.testing.assert_array_equal(found.scores(few), plain.scores(few))
+    found = udcp.make_oracle(oracle, loss, **options).scores(few, inputs=inputs)
+    np.testing.assert_array_equal(found, plain.scores(few))
 
 
 def test_greedy_takes_the_bound_of_the_row() -> None:
@@ -111,7 +110,7 @@ def test_greedy_takes_the_bound_of_the_row() -> None:
     expected = [
         udcp.make_oracle("greedy", loss.at(given.row(i)), M=bounds[i]).scores(P[i : i + 1])[0] for i in range(3)
     ]
-    np.testing.assert_array_equal(made.with_inputs(given).scores(P), expected)
+    np.testing.assert_array_equal(made.scores(P, inputs=given), expected)
 
 
 def test_ratio_needs_costs_from_0_over_the_whole_range() -> None:

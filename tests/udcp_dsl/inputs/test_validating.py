@@ -52,11 +52,12 @@ def test_a_loss_that_reads_inputs_wrongly_does_not_pass(monkeypatch: pytest.Monk
 def test_rows_that_mix_do_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fault as a cache could have it: every row is scored by the loss of the first one."""
 
-    def first(self: OracleByRow, inputs: RowInputs | None) -> Any:
-        assert inputs is not None
-        return self._copy(_inputs=inputs[np.zeros(inputs.n, dtype=np.int64)])
+    whole = OracleByRow._own_inputs
 
-    monkeypatch.setattr(OracleByRow, "with_inputs", first)
+    def first(self: OracleByRow, inputs: RowInputs | None, n: int) -> RowInputs:
+        return whole(self, inputs, n)[np.zeros(n, dtype=np.int64)]
+
+    monkeypatch.setattr(OracleByRow, "_own_inputs", first)
     assert _wrong(udcp.loads(TEXT)) == ["price: rows are scored by their own loss"]
 
 

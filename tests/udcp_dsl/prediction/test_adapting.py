@@ -198,7 +198,7 @@ def test_it_says_what_it_did_and_on_what_the_guarantee_depends() -> None:
     estimated, given = old.adapt(P, calibration=own), old.adapt(TRUE, calibration=own)
     said = "adapted to a new mix of labels, estimated on 2,000 rows without true labels: d 4."
     assert said in estimated.fitted.about_p
-    told = estimated.fitted.guarantee(estimated.alphas[0])
+    told = estimated.fitted.guarantee
     assert told == (
         "covers the true label with probability at least 0.9, for the new mix of labels, and only as far as the "
         "estimated ratios are right"
@@ -206,7 +206,7 @@ def test_it_says_what_it_did_and_on_what_the_guarantee_depends() -> None:
     assert given.fitted.about_p.endswith(
         "adapted to a new mix of labels, as given: d 5.0% -> 60.0%, a 40.0% -> 5.0%, b 35.0% -> 10.0%"
     )
-    assert given.fitted.guarantee(given.alphas[0]).endswith("and only if the given ratios are right")
+    assert given.fitted.guarantee.endswith("and only if the given ratios are right")
 
 
 def test_without_calibration_rows_it_reports_the_mix(tmp_path: Path) -> None:

@@ -104,9 +104,11 @@ def judged(text: str, file: Path) -> str:
         with limits(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             predictor = SetPredictor.load(file)
-            K, calibration = predictor.loss.K, predictor.calibrated
-            beside: dict[str, Any] = {"groups": calibration.groups[:1]} if predictor.conditional == "group" else {}
-            beside |= {"weights": [1.0]} if calibration.weighted else {}
+            K, fitted = predictor.loss.K, predictor.fitted
+            beside: dict[str, Any] = {}
+            if predictor.conditional == "group":
+                beside = {"groups": fitted.context.strata.names[:1]}
+            beside |= {"weights": [1.0]} if fitted.thresholds.calibration.weighted else {}
             row = np.full((1, K), 1 / K)
             assert len(predictor.predict_set(row, alpha=predictor.alphas[0], **beside).labels) == 1
             assert predictor.p_values(row, **beside).shape == (1, K)
@@ -116,49 +118,45 @@ def judged(text: str, file: Path) -> str:
 
 
 def thresholds(content: Any) -> Any:
-    return content["stages"][-1]
+    return content["fits"][0]["calibration"]
 
 
 def anchors(content: Any) -> Any:
-    return content["stages"][0]
+    return content["fits"][0]["stages"][0]
 
 
 def thinned(content: Any, n: int, parts: int) -> None:
     """Scores of which a file says that there are n, in so many parts."""
-    thresholds(content)["calibration"]["cells"][0]["n"] = n
-    thresholds(content)["scores"]["cells"][0][0].update(n=n, parts=parts, values=[1.0], below=[0], upto=[n], ranks=[])
+    thresholds(content)["cells"][0]["n"] = n
+    content["scores"][0][0].update(n=n, parts=parts, values=[1.0], below=[0], upto=[n], ranks=[])
 
 
 def tiny_alpha(content: Any, alpha: str) -> None:
     """A level that needs more points than can be counted one by one."""
     content["promise"].update(alpha=[alpha], conditional=None, bins=None, simultaneous=False)
-    thresholds(content)["calibration"].update(
-        alphas=[alpha], conditional=None, cells=[thresholds(content)["calibration"]["cells"][0]], edges=[], points=None
-    )
+    content["fits"] = [{**content["fits"][0], "alpha": alpha}]
+    content["stages"], content["strata"]["names"] = [], []
+    thresholds(content)["cells"] = thresholds(content)["cells"][:1]
 
 
 ATTACKS: dict[str, tuple[str, Callable[[Any], object]]] = {
     "a level of 100 million digits among anchors": (
         "anchors",
-        lambda c: anchors(c).update(overall={"1e-99999999": 1.0}),
-    ),
-    "a harm of 100 million digits": (
-        "risk",
-        lambda c: thresholds(c)["calibration"]["rule"].update(most="1e-99999999"),
+        lambda c: c["fits"][0].update(alpha="1e-99999999"),
     ),
     "an alpha of 100 million digits": ("tuned", lambda c: c["promise"].update(alpha=["1e-99999999"])),
-    "a group without its alphas": ("group", lambda c: anchors(c)["by_group"].update(u={})),
-    "an anchor too large for a float": ("anchors", lambda c: anchors(c).update(overall={"1/10": 10**400, "3/10": 1})),
-    "NaN": ("tuned", lambda c: thresholds(c)["calibration"]["cells"][0].update(thresholds=[float("nan")])),
-    "infinity": ("tuned", lambda c: thresholds(c)["calibration"]["cells"][0].update(thresholds=[float("inf")])),
+    "a group without its alphas": ("group", lambda c: anchors(c)["by_stratum"].update(u={})),
+    "an anchor too large for a float": ("anchors", lambda c: anchors(c).update(overall=10**400)),
+    "NaN": ("tuned", lambda c: thresholds(c)["cells"][0].update(threshold=float("nan"))),
+    "infinity": ("tuned", lambda c: thresholds(c)["cells"][0].update(threshold=float("inf"))),
     "minus infinity": ("tuned", lambda c: c["promise"].update(seed=float("-inf"))),
-    "a count of 2**63": ("tuned", lambda c: thresholds(c)["scores"]["cells"][0][0].update(below=[2**63])),
-    "a count of 10**400": ("tuned", lambda c: thresholds(c)["scores"]["cells"][0][0].update(upto=[10**400])),
+    "a count of 2**63": ("tuned", lambda c: c["scores"][0][0].update(below=[2**63])),
+    "a count of 10**400": ("tuned", lambda c: c["scores"][0][0].update(upto=[10**400])),
     "a temperature of 10**400": ("confidence", lambda c: c["promise"].update(temperature=10**400)),
     "ranks by the billion": ("tuned", lambda c: thinned(c, 10**12, 10**11)),
     "a power of a billion digits": ("confidence", lambda c: tiny_alpha(c, "1/1000000000")),
     "a level that is 0 as a float": ("confidence", lambda c: tiny_alpha(c, f"1/1{'0' * 900}")),
-    "rows that are no number": ("tuned", lambda c: anchors(c).update(rows="12")),
+    "rows that are no number": ("tuned", lambda c: c["stages"][0].update(rows="12")),
 }  # fmt: skip
 
 

@@ -134,11 +134,11 @@ def test_empty_sets_are_counted_and_none_is_where_none_may_be() -> None:
     free = udcp.SetPredictor(udcp.loads(SKEWED), "price", alpha=0.3, repair=None).calibrate(P, y)
     assert "nonempty=True (--nonempty)" in str(udcp.evaluate(free, *drawn(300, 3)))
     empty = (free.predict_set(P).sizes == 0).mean()
-    assert free.fitted.in_sample[free.alphas[0]].empty == pytest.approx(empty)
+    assert free.fitted.in_sample.empty == pytest.approx(empty)
     assert empty > 0.01
     held = udcp.SetPredictor(udcp.loads(SKEWED), "price", alpha=0.3, nonempty=True).calibrate(P, y)
     assert "nonempty=True" not in str(udcp.evaluate(held, *drawn(300, 3)))
-    assert held.fitted.in_sample[held.alphas[0]].empty == 0
+    assert held.fitted.in_sample.empty == 0
 
 
 def test_every_row_is_accounted_for() -> None:

@@ -426,10 +426,10 @@ def test_unknown_keywords_are_type_errors() -> None:
 
 def test_a_refused_calibration_changes_nothing() -> None:
     predictor = SetPredictor(LOSS, "lac").calibrate(P_CAL, Y_CAL)
-    before = predictor.calibrated
+    before = predictor.fits
     with pytest.raises(InputError):
         predictor.calibrate(np.log(P_CAL), ["?"] * N, logits=True)
-    assert predictor.calibrated is before
+    assert predictor.fits is before
     assert not predictor.logits
 
 

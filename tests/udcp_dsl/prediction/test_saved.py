@@ -160,7 +160,7 @@ def test_every_change_is_noticed(file: Path) -> None:
     content = json.loads(file.read_text(encoding="utf-8"))
     assert set(content) == {
         "format", "format_version", "version", "spec", "oracle", "promise",
-        "class_names", "given_labels", "logits", "normalize", "stages", "sha256",
+        "class_names", "given_labels", "logits", "normalize", "stages", "strata", "fits", "scores", "sha256",
     }  # fmt: skip
     assert len(list(places(content))) > 40
     for *above, key in places(content):
@@ -207,8 +207,8 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_newer_format_is_refused_before_anything_else(file: Path) -> None:
-    rewrite(file, lambda c: c.update(format_version=4, version="9.0", spec=None))
-    with pytest.raises(InputError, match=r"is of format 4, saved by udcp_dsl 9\.0; .* upgrade udcp_dsl"):
+    rewrite(file, lambda c: c.update(format_version=5, version="9.0", spec=None))
+    with pytest.raises(InputError, match=r"is of format 5, saved by udcp_dsl 9\.0; .* upgrade udcp_dsl"):
         SetPredictor.load(file)
     for version in (0, "1", None, True, 1.5):
         rewrite(file, lambda c, v=version: c.update(format_version=v))
@@ -225,7 +225,7 @@ def embed(content: Any, text: str) -> None:
 
 
 def thresholds(content: Any) -> Any:
-    return content["stages"][-1]["calibration"]
+    return content["fits"][0]["calibration"]
 
 
 FORGERIES: dict[str, tuple[Any, str]] = {
@@ -241,12 +241,12 @@ FORGERIES: dict[str, tuple[Any, str]] = {
     "no oracle": (lambda c: c["oracle"].update(name="none"), "there is no oracle 'none'"),
     "option": (lambda c: c["oracle"].update(options={"lambda": 1}), "no option 'lambda'"),
     "class names": (lambda c: c.update(class_names="cat"), "class_names: expected a sequence, not str"),
-    "alphas": (lambda c: c["promise"].update(alpha=["1/2"]), "thresholds do not match its options"),
-    "conditional": (lambda c: c["promise"].update(conditional="class"), "thresholds do not match its options"),
-    "randomize": (lambda c: c["promise"].update(randomize=True), "thresholds do not match its options"),
+    "alphas": (lambda c: c["promise"].update(alpha=["1/2"]), "thresholds do not match its alphas"),
+    "conditional": (lambda c: c["promise"].update(conditional="class"), "its cells do not fit its strata"),
+    "randomize": (lambda c: c["promise"].update(randomize=True), "scores: expected a list of numbers"),
     "flag": (lambda c: c.update(logits=1), "neither true nor false"),
     "seed": (lambda c: c["promise"].update(seed="x"), "seed is 'x'"),
-    "threshold": (lambda c: thresholds(c)["cells"][0].update(thresholds=["nan"]), "thresholds"),
+    "threshold": (lambda c: thresholds(c)["cells"][0].update(threshold="nan"), "threshold"),
     "cells": (lambda c: thresholds(c).update(cells=[]), "cells"),
     "tuning": (
         lambda c: c["stages"].insert(
@@ -258,9 +258,19 @@ FORGERIES: dict[str, tuple[Any, str]] = {
     "a list": (lambda c: c.update(spec=[1]), "TypeError"),
     "no promise": (lambda c: c.update(promise=None), "TypeError"),
     "an unknown promise": (lambda c: c["promise"].update(luck=1), "its option 'luck' is unknown"),
-    "no stages": (lambda c: c.update(stages=[]), "cannot be loaded"),
+    "no fits": (lambda c: c.update(fits=[]), "thresholds do not match its alphas"),
+    "scores of another": (lambda c: c["fits"][0].update(scores=7), "its calibration scores are damaged"),
+    "strata": (lambda c: c["strata"].update(names=["a"]), "do not match its groups"),
     "an unknown stage": (lambda c: c["stages"].insert(0, {"stage": "luck"}), "a stage 'luck', which is not known here"),
-    "no thresholds": (lambda c: c["stages"][-1].update(stage="lambda"), "stages are in the wrong order"),
+    "the order of stages": (
+        lambda c: c["stages"].extend(
+            [
+                {"stage": "temperature", "temperature": 2.0},
+                {"stage": "repair", "repair": udcp.Repair(2.0).as_dict(), "total": 0},
+            ]
+        ),
+        "stages are in the wrong order",
+    ),
 }  # fmt: skip
 
 
@@ -276,7 +286,7 @@ def test_classes_of_a_forged_file(spec: Path, tmp_path: Path) -> None:
     file = tmp_path / "saved.json"
     calibrated(udcp.load(spec), "lac", alpha=0.2, conditional="class").save(file)
     rewrite(file, lambda c: thresholds(c)["cells"].pop(), forge=True)
-    with pytest.raises(InputError, match="thresholds do not match its labels"):
+    with pytest.raises(InputError, match="its cells do not fit its strata"):
         SetPredictor.load(file)
 
 

@@ -198,8 +198,8 @@ def test_anchored_scores_are_watched_at_their_alpha() -> None:
     P, y = rows(300, 4)
     made = udcp.SetPredictor(ANCHORED, "price", alpha=[0.1, 0.3]).calibrate(P, y)
     assert made.anchors is not None
-    assert made.calibration_scores is not None
-    assert made.calibration_scores.alphas == made.alphas
+    own = [fitted.thresholds.scores for fitted in made.fits.values()]
+    assert own[0] is not own[1]
     with pytest.raises(udcp.InputError, match="several alphas: give alpha"):
         udcp.Monitor(made)
     new, truth = rows(200, 5)
@@ -239,7 +239,7 @@ def test_refusals(tmp_path: Path) -> None:
     weighted = udcp.SetPredictor(udcp.loads(LOSS), "lac", alpha=0.3).calibrate(P, y, weights=np.ones(30))
     with pytest.raises(udcp.InputError, match="calibrated with weights"):
         udcp.Monitor(weighted)
-    made.chain = replace(made.fitted, thresholds=replace(made.fitted.thresholds, scores=None))
+    made.fits = {made.fitted.alpha: replace(made.fitted, thresholds=replace(made.fitted.thresholds, scores=None))}
     with pytest.raises(udcp.InputError, match=r"before 0\.2\.0.*calibrate and save again"):
         udcp.Monitor(made)
     monitor = udcp.Monitor(predictor())

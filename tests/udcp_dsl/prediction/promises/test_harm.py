@@ -11,8 +11,8 @@ import pytest
 import udcp_dsl as udcp
 from udcp_dsl.prediction.promises.harm import Harm
 from udcp_dsl.prediction.rows import rows_of
-from udcp_dsl.prediction.stages.oracle_input import prepare
-from udcp_dsl.prediction.stages.setting import Setting
+from udcp_dsl.prediction.stages.chain import seen
+from udcp_dsl.prediction.stages.stage import FitContext
 
 if TYPE_CHECKING:
     from tests.conftest import Sizes
@@ -37,8 +37,8 @@ def test_price_ratio_and_lac_take_w_p_and_the_others_its_share(dtype: type) -> N
 
 def test_ratio_is_cost_per_harm() -> None:
     oracle = udcp.make_oracle("ratio", LOSS)
-    setting = Setting(udcp.Promise(risk="harm", alpha=0.5), oracle)
-    scores = oracle.scores(prepare(setting, (), rows_of(P, LOSS.labels)).P)
+    context = FitContext(udcp.Promise(risk="harm", alpha=0.5), oracle)
+    scores = oracle.scores(seen(context, (), rows_of(P, LOSS.labels)))
     np.testing.assert_allclose(scores[0] / 8, [1 / 2.5, 2 / 0.3, np.inf])
 
 
@@ -49,13 +49,13 @@ def test_a_row_without_harm_does_not_disturb(oracle: str) -> None:
     rows = np.concatenate([rng.dirichlet(np.ones(3), 60), np.tile([0.0, 0.0, 1.0], (20, 1))])
     y = np.array(list("abc"))[[rng.choice(3, p=p) for p in rows]]
     predictor = udcp.SetPredictor(LOSS, oracle, risk="harm", alpha=0.6).calibrate(rows, y)
-    seen = predictor.prepare(predictor.rows(rows[-2:])).P
-    assert not seen.any()
-    scores = predictor.oracle.scores(seen)
+    harmless = predictor.fitted.prepare(predictor.rows(rows[-2:]))
+    assert not harmless.P.any()
+    scores = predictor.oracle.scores(harmless)
     assert not np.isnan(scores).any()
-    tau = predictor.calibrated.tau()
+    tau = predictor.thresholds()
     np.testing.assert_array_equal(predictor.predict_set(rows[-2:]).mask, scores <= tau)
-    harmful = predictor.oracle.scores(predictor.prepare(predictor.rows(rows[:60])).P)
+    harmful = predictor.oracle.scores(predictor.fitted.prepare(predictor.rows(rows[:60])))
     assert (scores.min(axis=1) >= harmful.min()).all()
 
 

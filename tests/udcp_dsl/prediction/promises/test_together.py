@@ -12,8 +12,6 @@ import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.stages.anchors import Anchors
-from udcp_dsl.prediction.stages.setting import Cells, Setting
 from udcp_dsl.prediction.stages.temperature import tempered
 from udcp_dsl.testing.coverage import Problem
 
@@ -90,17 +88,15 @@ def test_a_change_of_what_is_promised_is_noticed(tmp_path: Path) -> None:
     udcp.SetPredictor(LOSS, "lac", **settings).calibrate(P, y).save(file)
     whole = json.loads(file.read_text())
     for change in (
-        lambda c: c["promise"].update(confidence="19/20"),
-        lambda c: c["promise"].update(confidence=None),
-        lambda c: c["promise"].update(simultaneous=True),
-        lambda c: c["promise"].update(bins=3),
+        lambda c: c["promise"].update(confidence="0.999999999999"),  # more than its rows allow
         lambda c: c["promise"].update(conditional=None, bins=None),
+        lambda c: c["promise"].update(conditional="class", bins=None),
         lambda c: c["promise"].update(repair="hot"),
         lambda c: c["stages"][0]["repair"].update(exponent=30.0),
         lambda c: c["stages"][0].update(total=-1),
-        lambda c: c["stages"][-1]["calibration"].update(edges=c["stages"][-1]["calibration"]["edges"][::-1]),
-        lambda c: c["stages"][-1]["calibration"].update(points=None),
-        lambda c: c["stages"][-1]["calibration"]["rule"].update(confidence="1/2"),
+        lambda c: c["stages"][1].update(edges=c["stages"][1]["edges"][::-1]),
+        lambda c: c["stages"][1].update(edges=c["stages"][1]["edges"][:1]),
+        lambda c: c["stages"].pop(),
         lambda c: c["promise"].update(risk="harm"),
     ):
         content = json.loads(json.dumps(whole))
@@ -118,24 +114,34 @@ def test_difficulty_is_the_highest_probability_at_the_temperature() -> None:
     predictor = udcp.SetPredictor(
         LOSS, "lac", conditional="difficulty", repair=udcp.Repair(1 / 3.0), alpha=0.2
     ).calibrate(P, y)
-    v = np.sort(tempered(P, 3.0).max(axis=1))
-    assert predictor.calibrated.edges == tuple(v[[49, 99, 149]])
+    edges = predictor.fitted.context.strata.edges
+    own = np.setdiff1d(np.arange(200), predictor.threshold_rows(predictor.rows(P, y)))
+    v = np.sort(tempered(P[own], 3.0).max(axis=1))
+    assert len(own) == 40
+    assert edges == tuple(v[[9, 19, 29]])
     # And under a risk that of p, not of w p.
     predictor = udcp.SetPredictor(LOSS, "lac", conditional="difficulty", risk="harm", alpha=0.5).calibrate(P, y)
-    assert predictor.calibrated.edges == tuple(np.sort(P.max(axis=1))[[49, 99, 149]])
+    assert predictor.fitted.context.strata.edges == tuple(np.sort(P[own].max(axis=1))[[9, 19, 29]])
 
 
-def test_anchors_by_difficulty_are_between_edges_of_their_own_rows() -> None:
+def test_edges_are_those_of_the_rows_of_the_repair() -> None:
+    P, y = drawn(800, 3)
+    predictor = udcp.SetPredictor(LOSS, "lac", conditional="difficulty", alpha=0.2).calibrate(P, y)
+    assert [stage.rows_used for stage in predictor.fitted.stages] == [160, 0]
+    own = np.setdiff1d(np.arange(800), predictor.threshold_rows(predictor.rows(P, y)))
+    v = np.sort(predictor.repaired(P[own]).max(axis=1))
+    assert len(own) == 160
+    assert predictor.fitted.context.strata.edges == tuple(v[[39, 79, 119]])
+
+
+def test_every_bin_has_its_anchor() -> None:
     P, y = drawn(800, 3)
     predictor = udcp.SetPredictor(LOSS, "price", conditional="difficulty", alpha=0.2, repair=None).calibrate(P, y)
-    anchors = predictor.anchors
-    assert anchors is not None
-    assert anchors.n == 200
-    setting, cells = Setting(predictor.promise, predictor.oracle), Cells(np.zeros(800, dtype=np.int64), 0)
-    (own,) = Anchors.deal(setting, cells) or ()
-    assert anchors.edges == tuple(np.sort(P[own].max(axis=1))[[49, 99, 149]])
-    assert set(anchors.by_group) == {"0", "1", "2", "3"}
-    assert not set(anchors.edges) & set(predictor.calibrated.edges)
+    assert predictor.anchors is not None
+    (anchor,) = predictor.anchors.values()
+    assert anchor.n == 160  # a quarter of what the edges leave
+    assert list(anchor.by_stratum) == list(predictor.fitted.context.strata.names)
+    assert len(set(anchor.by_stratum.values())) == 4
 
 
 def by_quarter(oracle: str, draws: int, n: int, kind: str, **settings: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ import pytest
 import udcp_dsl as udcp
 from tests.specs import size_of
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.expression.decisions import Decided
 from udcp_dsl.prediction.rows import Rows, rows_of
 from udcp_dsl.prediction.rows.value import highest
 
@@ -22,7 +23,9 @@ GOOD = np.array([[0.5, 0.25, 0.25], [0.125, 0.375, 0.5], [0.0, 1.0, 0.0]])
 def rows() -> Rows:
     loss = udcp.loads("labels { a, b, c }  input km in [0, 9]  loss l = km * size")
     more: dict[str, Any] = {"groups": [1, 2.0, "x"], "ids": ["i", "j", "k"], "weights": [1, 0.5, 2]}
-    return rows_of(GOOD, ABC, y=["a", "c", "b"], **more, inputs={"km": [3, 1, 4]}, loss=loss)
+    made = rows_of(GOOD, ABC, y=["a", "c", "b"], **more, inputs={"km": [3, 1, 4]}, loss=loss)
+    added = {"top": GOOD.max(axis=1), "stratum": np.array([0, 1, 0]), "anchor": np.array([1.0, np.nan, 2.0])}
+    return made.with_columns(**added, place=np.arange(3), decided=Decided(np.array([True, False, True])))
 
 
 @pytest.mark.parametrize("part", [slice(1, 3), np.array([2, 0]), np.array([1, 1, 1])])
@@ -33,6 +36,8 @@ def test_a_part_takes_every_column(part: slice | np.ndarray) -> None:
         taken, expected = getattr(some, name), getattr(whole, name)[part]
         if name == "inputs":
             taken, expected = taken["km"], whole.inputs["km"][part]  # type: ignore[index]
+        if name == "decided":
+            taken, expected = taken.handed_over, expected.handed_over
         np.testing.assert_array_equal(taken, expected)
     assert some.labels == whole.labels == tuple(ABC)
     np.testing.assert_array_equal(some.true_probabilities, whole.true_probabilities[part])

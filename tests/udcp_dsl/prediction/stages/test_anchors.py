@@ -11,9 +11,9 @@ import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl.prediction.calibrate import Rule
-from udcp_dsl.prediction.oracle import AnchoredOracle
-from udcp_dsl.prediction.stages.anchors import MAX_ROWS, SHARE, Anchors, PricedRows, find_anchor
-from udcp_dsl.prediction.stages.setting import Cells, Setting
+from udcp_dsl.prediction.rows.value import Rows
+from udcp_dsl.prediction.stages.anchors import MAX_ROWS, SHARE, Anchor, PricedRows, find_anchor
+from udcp_dsl.prediction.stages.stage import FitContext, StratumBudget
 
 if TYPE_CHECKING:
     from tests.conftest import Sizes
@@ -49,7 +49,7 @@ def test_sets_cost_less_than_without_and_than_others() -> None:
     cal, new = slice(0, 5000), slice(5000, None)
     predictor = udcp.SetPredictor(loss, alpha=0.2, repair=None).calibrate(P[cal], y[cal])
     assert predictor.anchors is not None
-    assert predictor.anchors.n == 1000
+    assert [anchor.n for anchor in predictor.anchors.values()] == [1000]
     assert predictor.calibrated.n == 4000
     measured = udcp.evaluate(predictor, P[new], y[new])
     assert abs(measured.coverage - 0.8) < 0.03
@@ -83,7 +83,8 @@ def test_saved_and_loaded_predict_the_same(conditional: str | None, tmp_path: Pa
     predictor = udcp.SetPredictor(loss, alpha=[0.1, 0.3], conditional=conditional, pool=conditional is not None)
     predictor.calibrate(P, y, **groups)
     assert predictor.anchors is not None
-    assert set(predictor.anchors.by_group) == ({"one", "two"} if conditional == "group" else set())
+    for anchor in predictor.anchors.values():
+        assert set(anchor.by_stratum) == ({"one", "two"} if conditional == "group" else set())
     predictor.save(tmp_path / "saved.json")
     loaded = udcp.SetPredictor.load(tmp_path / "saved.json")
     assert loaded.anchors == predictor.anchors
@@ -109,18 +110,17 @@ def test_coverage_is_that_of_its_law(sizes: Sizes) -> None:
 def test_the_anchor_is_the_price_at_which_best_sets_cover() -> None:
     loss = udcp.loads(MIXED)
     P, y = drawn(2000, 4)
-    oracle = udcp.make_oracle("price", loss)
-    assert isinstance(oracle, AnchoredOracle)
-    m = PricedRows(oracle, P, y, None).price(0.8, 1e-3)
+    oracle, rows = udcp.make_oracle("price", loss), Rows(loss.labels, P, y)
+    m = PricedRows(oracle, rows, None).price(0.8, 1e-3)
     assert m is not None
 
     def cover(mu: float) -> float:
         return float(oracle.best(P, np.full(len(P), mu))[np.arange(len(P)), y].mean())
 
     assert cover(m) <= 0.8 < cover(m * 1.002)
-    assert find_anchor(oracle, P, y, 1.0) is None
+    assert find_anchor(oracle, rows, 1.0) is None
     free = udcp.loads(HEAD + "loss l = 8 * (any({a, b}) and any({c, d, e, f})) - size")
-    assert find_anchor(udcp.make_oracle("price", free), P, y, 0.01) == 0.0  # type: ignore[arg-type]
+    assert find_anchor(udcp.make_oracle("price", free), rows, 0.01) == 0.0
 
 
 def mean_cost_at(loss: udcp.Loss, scores: np.ndarray, P: np.ndarray, level: float) -> float:
@@ -139,13 +139,13 @@ def test_the_anchor_errs_to_the_side_where_that_costs_less(text: str, gain: floa
     other rows, at the same mass, an anchor that is put higher costs less than the price that covers."""
     loss = udcp.loads(text)
     oracle = udcp.make_oracle("price", loss)
-    assert isinstance(oracle, AnchoredOracle)
     others, _ = drawn(2000, 0)
     costs = []
     for seed in range(8):
         P, y = drawn(500, 1 + seed)
-        anchors = PricedRows(oracle, P, y, None).price(0.8, 1e-3), find_anchor(oracle, P, y, 0.8)
-        scores = [oracle.anchored(np.full(len(others), m)).scores(others) for m in anchors]
+        rows = Rows(loss.labels, P, y)
+        anchors = PricedRows(oracle, rows, None).price(0.8, 1e-3), find_anchor(oracle, rows, 0.8)
+        scores = [oracle.scores(Rows(loss.labels, others, anchor=np.full(len(others), m))) for m in anchors]
         costs.append([mean_cost_at(loss, each, others, 0.8) for each in scores])
     covering, found = np.mean(costs, axis=0)
     assert found < (1 - gain) * covering
@@ -157,19 +157,20 @@ def test_few_rows_do_not_move_the_anchor() -> None:
     found = []
     for text in ("size * any({ 0, 1 })", "100 + size * any({ 0, 1 })", "100 * size * any({ 0, 1 })"):
         oracle = udcp.make_oracle("price", udcp.loads(f"labels 0..5  loss l = {text}"))
-        assert isinstance(oracle, AnchoredOracle)
-        assert find_anchor(oracle, P[:200], y[:200], 0.8) == PricedRows(oracle, P[:200], y[:200], None).price(0.8, 1e-3)
-        found.append(find_anchor(oracle, P, y, 0.8))
+        rows = Rows(oracle.loss.labels, P, y)
+        few = rows.take(slice(200))
+        assert find_anchor(oracle, few, 0.8) == PricedRows(oracle, few, None).price(0.8, 1e-3)
+        found.append(find_anchor(oracle, rows, 0.8))
     assert found == pytest.approx([found[0], found[0], 100 * found[0]], rel=0.02)
 
 
-def test_folds_leave_every_cell_what_it_needs() -> None:
+def test_folds_leave_every_stratum_what_it_needs() -> None:
     rng = np.random.default_rng(0)
     cells = np.repeat([0, 1, 2, 3], [1000, 10, 40, 5])  # a quarter of the second would leave 8
-    fold = Cells(cells, 9).draw(SHARE, MAX_ROWS, rng)
+    fold = StratumBudget(cells, 9).draw(SHARE, MAX_ROWS, rng)
     left = np.delete(cells, fold)
     assert [int((left == c).sum()) for c in range(4)] == [750, 9, 30, 5]
-    assert len(Cells(np.zeros(100_000, dtype=np.int64), 9).draw(SHARE, MAX_ROWS, rng)) == 1000
+    assert len(StratumBudget(np.zeros(100_000, dtype=np.int64), 9).draw(SHARE, MAX_ROWS, rng)) == 1000
     assert Rule().covered(99, Fraction(1, 10)) == pytest.approx(90 / 99)
 
 
@@ -185,12 +186,13 @@ def test_an_anchor_is_a_price(anchor: object) -> None:
 
 
 def test_anchors_that_were_tampered_with_are_refused() -> None:
-    setting = Setting(udcp.Promise(), udcp.make_oracle("price", udcp.loads(MIXED)))
-    with pytest.raises(udcp.InputError, match="not a price"):
-        Anchors.from_dict({"n": 10, "overall": {"1/10": -1.0}, "by_group": {}}, setting)
-    for overall in ({"1/5": 1.0}, {}, {"1e-99999999": 1.0}):
-        with pytest.raises(udcp.InputError):
-            Anchors.from_dict({"n": 10, "overall": overall, "by_group": {}}, setting)
+    context = FitContext(udcp.Promise(), udcp.make_oracle("price", udcp.loads(MIXED)))
+    for overall, by_stratum in ((-1.0, {}), (True, {}), ("1", {}), (1.0, {"north": float("inf")})):
+        with pytest.raises(udcp.InputError, match="not a price"):
+            Anchor.from_dict({"n": 10, "overall": overall, "by_stratum": by_stratum}, context)
+    with pytest.raises(udcp.InputError, match="damaged"):
+        Anchor.from_dict({"n": 0, "overall": 1.0, "by_stratum": {}}, context)
+    without = FitContext(udcp.Promise(), udcp.make_oracle("lac", udcp.loads(MIXED)))
     with pytest.raises(udcp.InputError, match="do not match"):
-        Anchors.from_dict({"n": 10, "overall": {"1/10": 1.0}, "by_group": {"north": {}}}, setting)
-    assert Anchors.from_dict({"n": 10, "overall": {"1/10": 1.0}, "by_group": {}}, setting).rows_used == 10
+        Anchor.from_dict({"n": 10, "overall": 1.0, "by_stratum": {}}, without)
+    assert Anchor.from_dict({"n": 10, "overall": 1.0, "by_stratum": {}}, context).rows_used == 10

@@ -14,8 +14,7 @@ from click.testing import CliRunner
 import udcp_dsl as udcp
 from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate import CalibrationWarning, Parts, calibrate, coverage_law
-from udcp_dsl.prediction.oracle import AnchoredOracle
+from udcp_dsl.prediction.calibrate import CalibrationWarning, calibrate, coverage_law
 from udcp_dsl.prediction.stages.decision import merged
 
 if TYPE_CHECKING:
@@ -47,7 +46,6 @@ def made(loss: udcp.Loss, oracle: str = "lac", n: int = 800, **asked: Any) -> ud
 
 def best_sets(predictor: udcp.SetPredictor, P: np.ndarray) -> np.ndarray:
     oracle = udcp.make_oracle("price", predictor.loss)
-    assert isinstance(oracle, AnchoredOracle)
     assert predictor.decision is not None
     return oracle.best(P, np.full(len(P), predictor.decision.price))
 
@@ -75,7 +73,6 @@ def test_the_price_is_the_least_at_which_kept_rows_are_covered_on_its_own_rows()
     own = np.setdiff1d(np.arange(800), left)
     assert (len(own), predictor.decision.n, predictor.calibrated.n) == (200, 200, 600)
     oracle = udcp.make_oracle("price", CAPPED)
-    assert isinstance(oracle, AnchoredOracle)
 
     def kept_coverage(price: float) -> float:
         masks = oracle.best(P[own], np.full(len(own), price))
@@ -144,11 +141,12 @@ def test_each_decision_is_covered_as_often_as_its_rank_says(sizes: Sizes) -> Non
         P, y = rows(360, 100 + trial)
         asked: dict[str, Any] = {"alpha": 0.25, "repair": None, "seed": trial}
         predictor = udcp.SetPredictor(CAPPED, "lac", conditional="decision", **asked).calibrate(P[:160], y[:160])
-        if predictor.calibrated.groups != ("handed over", "kept"):
+        names = predictor.fitted.context.strata.names
+        if names != ("handed over", "kept"):
             continue
         sets = predictor.predict_set(P[160:])
         covered = sets.mask[np.arange(200), y[160:]]
-        for name, cell in predictor.calibrated.named_cells:
+        for name, cell in zip(names, predictor.calibrated.cells, strict=True):
             own = sets.handed_over == (name == "handed over")
             law = coverage_law(cell.n, 0.25, int(own.sum()))
             gain[str(name)] += float(covered[own].sum() - law.mean())
@@ -165,21 +163,18 @@ def test_both_decisions_of_the_tickets_are_covered_by_their_law(monkeypatch: pyt
     loss = udcp.load(ROOT / "specs/tickets/tickets.loss", loss="desk")
     P, y = tickets.rows(1900)
     predictor = udcp.SetPredictor(loss, "lac", conditional="decision", repair=None).calibrate(P[:400], y[:400])
-    given = predictor.prepare(predictor.rows(P[400:], y[400:]))
-    assert given.groups is not None
-    assert predictor.fitted.setting.decisions == ("handed over", "kept")
+    prepared = predictor.fitted.prepare(predictor.rows(P[400:], y[400:]))
+    names = predictor.fitted.context.strata.names
+    assert names == ("handed over", "kept")
     scores = predictor.oracle.score_of(P[400:], y[400:])
     for name in ("kept", "handed over"):
-        own = scores[given.groups == name]
+        own = scores[prepared.stratum == names.index(name)]
         assert len(own) > 150
         covered, mean, variance = 0, 0.0, 0.0
         for part in np.array_split(np.random.default_rng(0).permutation(own), max(1, len(own) // 100)):
             n = len(part) // 2
-            parts = Parts("decision", [name] * n, ("handed over", "kept"))
-            found = calibrate(part[:n], alphas=0.1, parts=parts)
             law = coverage_law(n, 0.1, len(part) - n)
-            tau = found.tau(groups=[name] * (len(part) - n))
-            covered += int((part[n:] <= np.asarray(tau)[:, 0]).sum())
+            covered += int((part[n:] <= calibrate(part[:n], alpha=0.1).tau()).sum())
             mean, variance = mean + law.mean(), variance + law.var()
         assert abs(covered - mean) < 5 * math.sqrt(variance)
 
@@ -214,7 +209,7 @@ def test_decisions_of_too_few_rows_are_merged() -> None:
     P, y = rows(100, 5)
     with pytest.warns(CalibrationWarning, match="too few rows to cover each decision separately"):
         predictor = udcp.SetPredictor(CAPPED, "lac", alpha=0.05, conditional="decision").calibrate(P, y)
-    (name,) = predictor.calibrated.groups
+    (name,) = predictor.fitted.context.strata.names
     assert set(name.split(" or ")) == {"kept", "handed over"}
     assert predictor.predict_set(P).handed_over is not None
 
@@ -225,8 +220,8 @@ def test_an_action_that_no_tuning_row_had_goes_with_the_smallest_part() -> None:
     assert stage is not None
     assert set(stage.parts) == {"wait", "scan", "cut"}
     one = stage.__class__(stage.n, stage.price, {"wait": stage.n}, {"wait": "wait"})
-    given = one.placed(predictor.fitted.setting, predictor.fitted.prepare(predictor.rows(rows(200, 6)[0])))
-    assert set(given.groups.tolist()) == {"wait"}  # type: ignore[union-attr]
+    placed = one.add_columns(predictor.fitted.context, predictor.fitted.prepare(predictor.rows(rows(200, 6)[0])))
+    assert set(placed.stratum.tolist()) == {0}  # type: ignore[union-attr]
 
 
 REFUSED: list[tuple[udcp.Loss, dict[str, Any], str]] = [

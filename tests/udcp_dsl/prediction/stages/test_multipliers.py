@@ -20,12 +20,11 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.prediction.calibrate import CalibrationWarning, coverage_law
 from udcp_dsl.prediction.limits.bounds import clopper_pearson_above
-from udcp_dsl.prediction.oracle import AnchoredOracle
 from udcp_dsl.prediction.saved import _hash
 from udcp_dsl.prediction.stages.chain import STAGES, deal
 from udcp_dsl.prediction.stages.multipliers import LimitError, Multipliers
 from udcp_dsl.prediction.stages.new_mix import NewMix
-from udcp_dsl.prediction.stages.setting import Setting
+from udcp_dsl.prediction.stages.stage import FitContext
 from udcp_dsl.prediction.stages.worth_of_miss import WorthOfMiss
 from udcp_dsl.testing.coverage import assert_coverage
 
@@ -66,8 +65,16 @@ def calibrated(text: str, n: int = 900, rows: int = 0, **asked: Any) -> udcp.Set
 
 def effects(predictor: udcp.SetPredictor) -> Any:
     assert predictor.multipliers is not None
-    (found,) = predictor.multipliers.found.values()
-    return found
+    (found,) = predictor.multipliers.values()
+    return found.effects
+
+
+def bound_rows(predictor: udcp.SetPredictor, P: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of the upper bounds, and those of the thresholds."""
+    context, rows = FitContext(predictor.promise, predictor.oracle), predictor.rows(P, y)
+    ((stage, (_, own)),), left = deal(context, rows, np.arange(len(rows)), [x for x in STAGES if x.applies(context)])
+    assert stage is Multipliers
+    return own, left
 
 
 def simulated(text: str, repeats: int, n: int, **asked: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -153,11 +160,9 @@ def test_the_bound_is_of_rows_of_its_own() -> None:
     assert predictor.multipliers is not None
     assert found.bound_rows == 200  # a quarter of the 800 that are no tuning rows
     assert predictor.calibrated.n == 600
-    assert predictor.multipliers.rows_used == 600
+    assert predictor.multipliers[Fraction(1, 10)].rows_used == 600
     P, y = drawn(1200, 0)
-    setting = Setting(predictor.promise, predictor.oracle)
-    ((stage, (_, own)),), left = deal(setting, predictor.rows(P, y), STAGES)
-    assert stage is Multipliers
+    own, left = bound_rows(predictor, P, y)
     assert not set(own.tolist()) & set(left.tolist())
     touched = predictor.predict_set(P[own]).mask[:, [1, 4, 6]].any(axis=1)
     assert found.limits[0].bound == clopper_pearson_above(int(touched.sum()), 200, 0.1)
@@ -168,7 +173,7 @@ def test_bounds_of_several_limits_share_the_error() -> None:
     """Each is of half of 0.2, so that it is as high as that of a limit alone at confidence 0.9."""
     predictor = calibrated(TWO_WIDER, 1200, alpha=0.2, confidence=0.8)
     P, y = drawn(1200, 0)
-    ((_, (_, own)),), _ = deal(Setting(predictor.promise, predictor.oracle), predictor.rows(P, y), STAGES)
+    own, _ = bound_rows(predictor, P, y)
     touched = predictor.predict_set(P[own]).mask[:, [1, 4, 6]].any(axis=1)
     assert effects(predictor).limits[0].bound == clopper_pearson_above(int(touched.sum()), len(own), 0.1)
 
@@ -196,9 +201,7 @@ def test_costs_that_are_shown_are_those_of_the_spec() -> None:
     measured = udcp.evaluate(predictor, P, y)
     assert measured.mean_cost == sets.costs.mean()
     assert measured.mean_cost == pytest.approx(sum(measured.cost_by_term.values()))
-    oracle = predictor.oracle
-    assert isinstance(oracle, AnchoredOracle)
-    limited: Any = oracle.limited(effects(predictor).multipliers)
+    limited: Any = predictor.oracle.with_multipliers(effects(predictor).multipliers)
     for step in limited.explain(P[0]):
         assert step.cost == predictor.loss(step.labels)
 
@@ -237,10 +240,10 @@ def test_a_limit_that_every_set_holds_gives_up_no_row() -> None:
 def test_one_vector_per_alpha() -> None:
     predictor = calibrated(NESTED, alpha=[0.1, 0.3])
     assert predictor.multipliers is not None
-    strict, loose = predictor.multipliers.found.values()
+    strict, loose = (found.effects for found in predictor.multipliers.values())
     assert strict.multipliers[0] > loose.multipliers[0]
     alone = calibrated(NESTED, alpha=0.1)
-    assert effects(alone) == predictor.multipliers.found[Fraction(1, 10)]
+    assert effects(alone) == predictor.multipliers[Fraction(1, 10)].effects
     P, _ = drawn(100, 9)
     assert (alone.predict_set(P).mask == predictor.predict_set(P, alpha=0.1).mask).all()
 
@@ -262,7 +265,7 @@ def test_limits_are_held_at_the_alpha_that_a_worth_of_a_miss_found(sizes: Sizes)
     without = calibrated(NESTED.replace("limit slots: any(C) <= 0.44", ""), 1800, alpha=None, miss=9)
     predictor = calibrated(NESTED, 1800, alpha=None, miss=9)
     assert predictor.multipliers is not None
-    assert list(predictor.multipliers.found) == list(predictor.alphas)
+    assert list(predictor.multipliers) == list(predictor.alphas)
     assert effects(predictor).multipliers[0] > 0
     found, plain = predictor.fitted.find(WorthOfMiss), without.fitted.find(WorthOfMiss)
     assert found is not None
@@ -303,11 +306,12 @@ def test_limits_are_held_beside_decisions_and_each_decision_is_covered(sizes: Si
         P, y = drawn(300, 20_000 + seed)
         sets = predictor.predict_set(P)
         covered = sets.mask[np.arange(len(y)), y]
-        for name, cell in predictor.calibrated.named_cells:
+        names = predictor.fitted.context.strata.names
+        for name, cell in zip(names, predictor.calibrated.cells, strict=True):
             own = sets.handed_over == (name == "handed over")
             law = coverage_law(cell.n, 0.2, int(own.sum()))
-            gain[str(name)] += float(covered[own].sum() - law.mean())
-            variance[str(name)] += float(law.var())
+            gain[name] += float(covered[own].sum() - law.mean())
+            variance[name] += float(law.var())
     for name, sum_of in gain.items():
         assert variance[name] > 0
         assert abs(sum_of) < 5 * math.sqrt(variance[name])
@@ -382,7 +386,7 @@ def test_what_cannot_be_reached_is_refused_with_the_least_that_can() -> None:
         predictor.calibrate(*drawn(900, 0))
     least = float(str(told.value).split("smallest reachable mean of any(C) is ")[1].split(" ")[0])
     assert 0.2 < least < 0.4
-    assert predictor.chain is None
+    assert not predictor.fits
     reached = udcp.SetPredictor(udcp.loads(NESTED.replace("0.44", f"{least + 0.01}")), alpha=0.1, repair=None)
     assert effects(reached.calibrate(*drawn(900, 0))).limits[0].mean <= least + 0.01
     assert isinstance(told.value, InputError)
@@ -494,17 +498,16 @@ def test_saved_and_loaded(text: str, tmp_path: Path) -> None:
 
 
 HOSTILE = {
-    "a multiplier below 0": lambda s: s["found"]["1/10"]["limits"][0].update(multiplier=-1.0),
-    "a multiplier that is no number": lambda s: s["found"]["1/10"]["limits"][0].update(multiplier="3"),
-    "a multiplier beyond floats": lambda s: s["found"]["1/10"]["limits"][0].update(multiplier=1e307),
-    "a multiplier too few": lambda s: s["found"]["1/10"].update(limits=[]),
-    "another limit": lambda s: s["found"]["1/10"]["limits"][0].update(name="other"),
-    "another alpha": lambda s: s["found"].update({"1/5": s["found"].pop("1/10")}),
-    "a field too many": lambda s: s["found"]["1/10"].update(more=1),
-    "a list": lambda s: s.update(found=[]),
+    "a multiplier below 0": lambda s: s["effects"]["limits"][0].update(multiplier=-1.0),
+    "a multiplier that is no number": lambda s: s["effects"]["limits"][0].update(multiplier="3"),
+    "a multiplier beyond floats": lambda s: s["effects"]["limits"][0].update(multiplier=1e307),
+    "a multiplier too few": lambda s: s["effects"].update(limits=[]),
+    "another limit": lambda s: s["effects"]["limits"][0].update(name="other"),
+    "a field too many": lambda s: s["effects"].update(more=1),
+    "a list": lambda s: s.update(effects=[]),
     "rows below 0": lambda s: s.update(n=-3),
-    "rows of a bound that are true": lambda s: s["found"]["1/10"].update(bound_rows=True),
-    "anchors that it has not": lambda s: s.update(anchors={"n": 5, "overall": {"1/10": 1.0}, "by_group": {}}),
+    "rows of a bound that are true": lambda s: s["effects"].update(bound_rows=True),
+    "anchors that it has not": lambda s: s.update(anchor={"n": 5, "overall": 1.0, "by_stratum": {}}),
 }
 
 
@@ -513,7 +516,7 @@ def test_a_file_that_was_tampered_with_is_refused(what: str, tmp_path: Path) -> 
     path = tmp_path / "p.json"
     calibrated(NESTED, 300).save(path)
     content = json.loads(path.read_text(encoding="utf-8"))
-    HOSTILE[what](content["stages"][0])
+    HOSTILE[what](content["fits"][0]["stages"][0])
     content["sha256"] = _hash(content)
     path.write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(InputError, match="save"):

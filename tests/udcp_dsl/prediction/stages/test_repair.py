@@ -54,19 +54,18 @@ def test_no_other_stage_and_no_threshold_has_its_rows(monkeypatch: pytest.Monkey
     """Rows carry their number in the last bits of p, so that what each stage is given can be told."""
     P, y = drawn(1000, 1)
     seen: dict[str, set[bytes]] = {}
-    fit, prepare = repair.fit_repair, chain.prepare
+    fit, hand_on = repair.fit_repair, chain.seen
 
     def fitted(rows: Any, *more: Any, **named: Any) -> Any:
         seen["repair"] = {row.tobytes() for row in rows}
         return fit(rows, *more, **named)
 
-    def prepared(setting: Any, stages: Any, rows: Any, **named: Any) -> Any:
-        if stages:
-            seen.setdefault("later", set()).update(row.tobytes() for row in rows.P)
-        return prepare(setting, stages, rows, **named)
+    def handed_on(context: Any, stages: Any, rows: Any, **named: Any) -> Any:
+        seen.setdefault("later", set()).update(row.tobytes() for row in rows.P)
+        return hand_on(context, stages, rows, **named)
 
     monkeypatch.setattr(repair, "fit_repair", fitted)
-    monkeypatch.setattr(chain, "prepare", prepared)
+    monkeypatch.setattr(chain, "seen", handed_on)
     for oracle, spec in (("penalized", LOSS), ("price", mixed())):
         seen.clear()
         predictor = udcp.SetPredictor(spec, oracle).calibrate(P, names(y))
@@ -97,7 +96,7 @@ def test_every_cell_keeps_what_its_threshold_needs(conditional: Any) -> None:
 
 def test_where_every_row_is_needed_none_is_taken() -> None:
     P, y = drawn(400, 3)
-    asked = {"conditional": "difficulty", "bins": 4, "alpha": 0.01}
+    asked = {"conditional": "class", "alpha": 0.01, "pool": True}
     predictor = udcp.SetPredictor(LOSS, "lac", **asked).calibrate(P, names(y))
     assert predictor.fitted.find(RepairStage) is None
     assert predictor.calibrated.n == 400

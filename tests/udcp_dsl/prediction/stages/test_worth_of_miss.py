@@ -125,7 +125,7 @@ def test_a_miss_that_is_worth_less_than_any_label(tmp_path: Path) -> None:
             InputError, match=r"a miss is worth 0.5( minutes)?, less than it costs .* missing more than half"
         ):
             predictor.calibrate(P, y)
-        assert predictor.chain is None
+        assert not predictor.fits
     (tmp_path / "l.loss").write_text(LOSS.source.text)
     np.save(tmp_path / "p.npy", P)
     np.save(tmp_path / "y.npy", y)
@@ -161,18 +161,17 @@ def test_one_alpha_for_each_group(tmp_path: Path) -> None:
     own = {group: x.alpha for group, x in found(predictor).by_group.items()}
     assert own["easy"] != own["hard"]
     assert predictor.alphas == (max(own.values()),)
-    assert predictor.calibrated.own_alphas == own
-    assert "in 'easy'" in predictor.fitted.guarantee(predictor.alphas[0])
-    for group, cell in predictor.calibrated.named_cells:
-        assert group is not None
+    assert predictor.fitted.context.strata.alphas == own
+    assert "in 'easy'" in predictor.fitted.guarantee
+    for group, cell in zip(predictor.fitted.context.strata.names, predictor.calibrated.cells, strict=True):
         kept = predictor.threshold_rows(predictor.rows(P, y, groups=groups))
         kept = kept[np.array(groups)[kept] == group]
         scores = np.sort(udcp.make_oracle("lac", LOSS).score_of(P[kept], y[kept]))
-        assert cell.thresholds[0] == scores[rank(len(kept), own[group]) - 1]
+        assert cell.threshold == scores[rank(len(kept), own[group]) - 1]
     predictor.save(tmp_path / "p.json")
     loaded = udcp.SetPredictor.load(tmp_path / "p.json")
     assert (loaded.predict_set(P, groups=groups).mask == predictor.predict_set(P, groups=groups).mask).all()
-    assert loaded.calibrated.own_alphas == own
+    assert loaded.fitted.context.strata.alphas == own
 
 
 @pytest.mark.parametrize(("loss", "oracle"), [(LOSS, "lac"), (CONFLICT, "price"), (LOSS, "penalized")])
