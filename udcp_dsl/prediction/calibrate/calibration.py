@@ -98,12 +98,12 @@ class Calibration:
             return float(taus[0])
         return taus if self.strata.by_class else dict(zip(self.strata.names, taus.tolist(), strict=True))
 
-    def tau(self, codes: IntArray | None = None, *, weights: ArrayLike | None = None, n: int = 1) -> float | FloatArray:
+    def tau(self, codes: IntArray | None = None, *, weights: ArrayLike | None = None) -> float | FloatArray:
         """The thresholds to pass to an oracle's `sets`: a float (marginal), (n, 1) by the stratum of each row
         (`codes`), or (1, K) by class or label.
 
-        `weights` is the weight of each of n rows, if the points had weights; the thresholds are then (n, 1), or (n, K)
-        by class. Arguments that the calibration does not use are refused.
+        `weights` is the weight of each row, if the points had weights; the thresholds are then (n, 1), or (n, K) by
+        class. Arguments that the calibration does not use are refused.
         """
         cells = self.cells_of(codes)
         if not self.weighted:
@@ -116,8 +116,7 @@ class Calibration:
             return float(taus[0, 0]) if self.strata.is_marginal else taus
         if weights is None:
             raise InputError("calibrated with weights, so prediction needs the weight of each row: give weights=")
-        rows = len(cells) if cells.shape[0] > 1 else np.size(weights)
-        own = as_weights(weights, rows)
+        own = as_weights(weights, np.size(weights) if codes is None else len(codes))
         every = np.broadcast_to(cells, (own.size, cells.shape[1]))
         out = np.empty(every.shape)
         for code, cell in enumerate(self.all_cells):
@@ -134,11 +133,16 @@ class Calibration:
     def cells_of(self, codes: IntArray | None) -> IntArray:
         """Indices into `all_cells` of the deciding cells, which broadcast to (n, K): (1, 1) for all rows, (n, 1) by the
         stratum of each row, (1, K) by class."""
-        if self.strata.by_name or self.strata.by_difficulty:
-            if codes is None:
-                raise InputError("calibrated by stratum, so prediction needs the stratum of each row")
-            return self._deciding[codes].reshape(-1, 1)  # -1, for an unseen group, is the pooled cell
-        return self._deciding[: len(self.cells)].reshape(1, -1)
+        if self.strata.is_marginal or self.strata.by_class:
+            if codes is not None:
+                raise InputError("strata of rows are given, but calibration had none: calibrate with strata=")
+            return self._deciding[: len(self.cells)].reshape(1, -1)
+        if codes is None:
+            raise InputError("calibrated by stratum, so prediction needs the stratum of each row")
+        if self.pooled is None and bool((codes < 0).any()):
+            row = int(np.argmax(codes < 0))
+            raise InputError(f"row {row}: it has no stratum among the calibration rows; calibrate with pool=True")
+        return self._deciding[codes].reshape(-1, 1)  # -1, for an unseen group, is the pooled cell
 
     def as_dict(self) -> dict[str, object]:
         """Plain data for JSON, from which `from_dict` restores the same calibration, bit for bit."""
@@ -243,8 +247,11 @@ def calibrate(
 def points_of(strata: Strata, codes: ArrayLike | None, n: int) -> list[IntArray | slice]:
     """The points of each stratum, in the order of their codes."""
     if strata.is_marginal:
+        if codes is not None:
+            raise InputError("codes= are given, but there are no strata: give strata=, too")
         return [slice(None)]
-    return [*points_of_cells(as_classes(codes, len(strata), n)[1], len(strata))]
+    names = {} if strata.by_class else {"what": "codes", "of": "stratum"}
+    return [*points_of_cells(as_classes(codes, len(strata), n, **names)[1], len(strata))]
 
 
 def _check_pool(pool: bool, strata: Strata) -> None:

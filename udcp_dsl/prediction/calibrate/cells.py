@@ -162,8 +162,8 @@ def cell_from_dict(data: object, level: Fraction, rule: Rule, *, randomize: bool
 def _steps_from(data: object) -> Steps:
     d = fields(data, ("limits", "taus"), "steps")
     limits, taus = (np.array(decode(d[name], name), dtype=np.float64) for name in ("limits", "taus"))
-    # The last step is that of no score; an infinite score is one more step before it.
-    rising = bool((limits[1:] >= limits[:-1]).all()) and bool((taus[1:-1] > taus[:-2]).all())
+    # Steps may be equal: the first is at minus infinity and the last at infinity, and so may be a score.
+    rising = bool((limits[1:] >= limits[:-1]).all()) and bool((taus[1:] >= taus[:-1]).all())
     if taus.size != limits.size + 1 or not rising or taus[-1] != math.inf:
         raise InputError(f"calibration cell: the steps are damaged; {RESAVE}")
     return Steps(_frozen(limits), _frozen(taus))

@@ -63,21 +63,23 @@ def group_names(groups: Groups | None, n: int | None) -> list[str]:
     return [names[text] for text in texts]
 
 
-def as_classes(y: ArrayLike | None, n_classes: int | None, n: int) -> tuple[int, IntArray]:
-    """The number of classes, and the class of each of the n rows."""
+def as_classes(
+    y: ArrayLike | None, n_classes: int | None, n: int, *, what: str = "y", of: str = "true label"
+) -> tuple[int, IntArray]:
+    """The number of classes, and the class of each of the n rows; in messages, `what` has the index of the row's `of`."""
     if isinstance(n_classes, bool) or not isinstance(n_classes, int | np.integer) or n_classes < 1:
         raise InputError(f"n_classes is {n_classes!r}: give the number of labels")
     codes = np.asarray(y)
     if codes.dtype.kind not in "iu" or codes.shape != (n,):
         raise InputError(
-            f"y is an array of {codes.dtype}, shape {codes.shape}: "
-            f"give the index of the true label of each of the {n} scores"
+            f"{what} is an array of {codes.dtype}, shape {codes.shape}: give the index of the {of} of each of the {n} "
+            "scores"
         )
     outside = (codes < 0) | (codes >= n_classes)
     if bool(outside.any()):
         row = int(np.argmax(outside))
         raise InputError(
-            f"row {row}: y is {codes[row]}, outside 0 to {n_classes - 1}: give indices of the {n_classes} labels"
+            f"row {row}: {what} is {codes[row]}, outside 0 to {n_classes - 1}: give the index of the {of}"
         )
     return int(n_classes), codes.astype(np.intp, copy=False)
 

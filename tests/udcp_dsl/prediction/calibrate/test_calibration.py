@@ -28,7 +28,8 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import (
     Calibration,
     CalibrationWarning,
-    Parts,
+    Rule,
+    Strata,
     calibrate,
     exact_level,
     levels_of,
@@ -36,6 +37,7 @@ from udcp_dsl.prediction.calibrate import (
     rank,
     show_level,
     threshold,
+    warn_of_too_few,
 )
 
 Floats = NDArray[np.float64]
@@ -49,7 +51,7 @@ SCORES = st.sampled_from([-2.0, -0.0, 0.0, 5e-324, 0.1, 0.1 + 2**-56, 1.0, 3.0, 
 pytestmark = pytest.mark.filterwarnings("error::udcp_dsl.prediction.calibrate.CalibrationWarning")
 
 
-@pytest.mark.parametrize("module", ["levels", "checked_arrays", "calibration", "randomized", "tuning", "plain"])
+@pytest.mark.parametrize("module", ["levels", "checked_arrays", "calibration", "randomized", "strata", "tuning", "plain"])
 def test_examples_of_the_docstrings(module: str) -> None:
     found = importlib.import_module(f"udcp_dsl.prediction.calibrate.{module}")
     failed, _ = doctest.testmod(found)
@@ -114,6 +116,10 @@ def test_several_levels_stay_in_order() -> None:
     expected = (Fraction(1, 5), Fraction(1, 10))
     for several in ([0.2, "0.1"], ("1/5", 0.1), np.array([0.2, 0.1], np.float32), iter([0.2, 0.1])):
         assert levels_of(several) == expected
+    with pytest.raises(InputError, match=r"alpha is 0\.1, 0\.1: give at least one level, each once"):
+        levels_of([0.1, "0.10"])
+    with pytest.raises(InputError, match="alpha is an empty list: give at least one level"):
+        levels_of([])
 
 
 def test_levels_in_messages() -> None:
@@ -204,153 +210,168 @@ def test_bad_scores(scores: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         threshold(scores, 0.1)
     with pytest.raises(InputError, match=message):
-        calibrate(scores, alphas=0.1)
+        calibrate(scores, alpha=0.1)
 
 
 # Calibrations
 
 
-def test_marginal_with_several_alphas() -> None:
-    c = calibrate(np.arange(100)[::-1], alphas=[0.1, "0.05", Fraction(1, 2)])
-    assert (c.tau(0.1), c.tau(0.05), c.tau("1/2")) == (90.0, 95.0, 50.0)
-    assert (c.n, c.conditional, c.thresholds("0.5")) == (100, None, 50.0)
-    with pytest.raises(InputError, match=r"not calibrated for alpha 0\.2: choose from 0\.1, 0\.05, 0\.5"):
-        c.tau(0.2)
-    with pytest.raises(InputError, match="several alphas: give alpha"):
-        c.tau()
-    assert calibrate(np.arange(9), alphas=Decimal("0.1")).tau() == 8.0
-    with pytest.raises(InputError, match=r"alpha is 0\.1, 0\.1: give at least one level, each once"):
-        calibrate(np.arange(9), alphas=[0.1, "0.10"])
-    with pytest.raises(InputError, match="alpha is an empty list: give at least one level"):
-        calibrate(np.arange(9), alphas=[])
+@pytest.mark.parametrize(("alpha", "tau"), [(0.1, 90.0), ("0.05", 95.0), (Fraction(1, 2), 50.0), (Decimal("0.1"), 90.0)])
+def test_marginal(alpha: Any, tau: float) -> None:
+    c = calibrate(np.arange(100)[::-1], alpha=alpha)
+    assert (c.tau(), c.thresholds) == (tau, tau)
+    assert (c.n, c.alpha, c.strata, c.too_few) == (100, exact_level(alpha), Strata(), ())
 
 
-@given(
-    st.lists(st.tuples(SCORES, st.sampled_from("abc")), min_size=1, max_size=40),
-    st.lists(LEVELS, min_size=1, unique=True),
-)
-def test_groups_and_classes_against_their_own_thresholds(rows: list[tuple[float, str]], alphas: list[Fraction]) -> None:
+@pytest.mark.parametrize("alpha", [x for x in NO_LEVELS if x is not None], ids=lambda alpha: repr(alpha)[:20])
+def test_a_calibration_is_at_one_level(alpha: Any) -> None:
+    with pytest.raises(InputError, match=r"alpha is .*: give a number strictly between 0 and 1, such as 0\.1"):
+        calibrate(np.arange(9), alpha=alpha)
+
+
+@given(st.lists(st.tuples(SCORES, st.sampled_from("abc")), min_size=1, max_size=40), LEVELS)
+def test_groups_and_classes_against_their_own_thresholds(rows: list[tuple[float, str]], alpha: Fraction) -> None:
     warnings.simplefilter("ignore")
     scores, groups = [s for s, _ in rows], [g for _, g in rows]
     y = ["abcd".index(g) for g in groups]
     parts = {g: [s for s, h in rows if h == g] for g in sorted(set(groups))}
+    strata = Strata.of_groups(groups)
+    codes = strata.codes_of_groups(groups, unseen=False)
     for pool in (False, True):
-        by_group = calibrate(scores, alphas=alphas, parts=Parts("group", groups), pool=pool)
-        by_class = calibrate(scores, alphas=alphas, parts=Parts("class", y=y, n_classes=4), pool=pool)
-        for alpha in alphas:
-            short = threshold(scores, alpha) if pool else math.inf
-            expected = {g: threshold(p, alpha) if len(p) >= points_needed(alpha) else short for g, p in parts.items()}
-            assert by_group.thresholds(alpha) == expected
-            assert by_group.tau(alpha, groups=groups, n=len(rows)).tolist() == [[expected[g]] for g in groups]  # type: ignore[union-attr]
-            assert by_class.tau(alpha).tolist() == [[expected.get(g, short) for g in "abcd"]]  # type: ignore[union-attr]
-            assert by_class.thresholds(alpha).tolist() == [expected.get(g, short) for g in "abcd"]  # type: ignore[union-attr]
-            assert set(by_group.too_few(alpha)) == {g for g, p in parts.items() if len(p) < points_needed(alpha)}
+        by_group = calibrate(scores, alpha=alpha, strata=strata, codes=codes, pool=pool)
+        by_class = calibrate(scores, alpha=alpha, strata=Strata("class", n_classes=4), codes=y, pool=pool)
+        short = threshold(scores, alpha) if pool else math.inf
+        few = {g for g in "abcd" if len(parts.get(g, [])) < points_needed(alpha)}
+        expected = {g: short if g in few else threshold(p, alpha) for g, p in parts.items()}
+        assert by_group.thresholds == expected
+        assert by_group.tau(codes).tolist() == [[expected[g]] for g in groups]  # type: ignore[union-attr]
+        assert by_class.tau().tolist() == [[expected.get(g, short) for g in "abcd"]]  # type: ignore[union-attr]
+        assert by_class.thresholds.tolist() == [expected.get(g, short) for g in "abcd"]  # type: ignore[union-attr]
+        assert by_group.too_few == tuple(sorted(few & set(parts)))
+        assert by_class.too_few == tuple(k for k, g in enumerate("abcd") if g in few)
+
+
+def test_groups_with_alphas_of_their_own() -> None:
+    strata = Strata("group", ("a", "b"), alphas={"b": Fraction(1, 2)})
+    with pytest.warns(CalibrationWarning, match="alpha 0.05 needs 19, but group 'a' has 10, group 'b' has 10"):
+        c = calibrate(np.arange(20), alpha=0.05, strata=strata, codes=np.repeat([0, 1], 10))
+    assert c.thresholds == {"a": math.inf, "b": 15.0}
+    assert c.too_few == ("a",)
+    loaded = Calibration.from_dict(c.as_dict(), c.alpha, strata, c.rule, randomize=False)
+    assert loaded.thresholds == c.thresholds
+    with pytest.raises(InputError, match=r"10 rows cannot give threshold 15\.0 at 0\.05"):
+        Calibration.from_dict(c.as_dict(), c.alpha, Strata("group", ("a", "b")), c.rule, randomize=False)
 
 
 def test_short_groups_are_named_once_with_what_they_need() -> None:
-    groups = ["a"] * 4 + ["b"] * 30 + ["c d"] * 18
+    strata = Strata("group", ("a", "b", "c d"))
+    levels, sizes = (Fraction(1, 10), Fraction(1, 20)), (4, 30, 18)
     with pytest.warns(CalibrationWarning) as caught:
-        c = calibrate(np.arange(52), alphas=[0.1, 0.05], parts=Parts("group", groups))
+        warn_of_too_few(sizes, levels, strata, Rule(), names=strata.names)
+    remedy = (
+        "So prediction sets of these groups contain all labels; give more rows or a larger alpha, "
+        "or pool=True (smaller sets, no guarantee within those)"
+    )
     assert [str(w.message) for w in caught] == [
         "too few calibration rows: alpha 0.1 needs 9, but group 'a' has 4; alpha 0.05 needs 19, but group 'a' has 4, "
-        "group 'c d' has 18. So prediction sets of these groups contain all labels; give more rows or a larger alpha, "
-        "or pool=True (smaller sets, no guarantee within those)"
+        f"group 'c d' has 18. {remedy}"
     ]
-    assert c.thresholds(0.05) == {"a": math.inf, "b": 33.0, "c d": math.inf}
-    assert (c.too_few(0.1), c.too_few(0.05)) == (("a",), ("a", "c d"))
+    with pytest.warns(CalibrationWarning) as caught:
+        c = calibrate(np.arange(52), alpha=0.05, strata=strata, codes=np.repeat([0, 1, 2], sizes))
+    assert [str(w.message) for w in caught] == [
+        f"too few calibration rows: alpha 0.05 needs 19, but group 'a' has 4, group 'c d' has 18. {remedy}"
+    ]
+    assert c.thresholds == {"a": math.inf, "b": 33.0, "c d": math.inf}
+    assert c.too_few == ("a", "c d")
 
 
 def test_short_classes_are_named_once() -> None:
     with pytest.warns(CalibrationWarning) as caught:
-        c = calibrate(np.arange(10), alphas=0.1, parts=Parts("class", y=[1] * 10, n_classes=14))
+        c = calibrate(np.arange(10), alpha=0.1, strata=Strata("class", n_classes=14), codes=[1] * 10)
     (message,) = [str(w.message) for w in caught]
     assert "alpha 0.1 needs 9, but class 0 has 0, class 2 has 0," in message
     assert "class 10 has 0 and 3 more. So these labels are in every prediction set; give more" in message
     assert c.tau().tolist() == [[math.inf, 9.0] + [math.inf] * 12]  # type: ignore[union-attr]
 
 
+def test_decisions_without_points_have_a_threshold_too() -> None:
+    with pytest.warns(CalibrationWarning, match="alpha 0.1 needs 9, but decision 'cut' has 0. So prediction sets of"):
+        c = calibrate(np.arange(9), alpha=0.1, strata=Strata("decision", ("cut", "wait")), codes=[1] * 9)
+    assert c.tau(np.array([0, 1])).tolist() == [[math.inf], [8.0]]  # type: ignore[union-attr]
+
+
 def test_marginal_and_pooled_warnings() -> None:
     with pytest.warns(
         CalibrationWarning, match=r"needs 9, but there are 5\. So every prediction set contains all labels"
     ):
-        assert calibrate(np.arange(5), alphas=0.1).tau() == math.inf
+        c = calibrate(np.arange(5), alpha=0.1)
+    assert (c.tau(), c.too_few) == (math.inf, ("",))
     with pytest.warns(CalibrationWarning, match=r"needs 9, but there are 2\. So every prediction set .*larger alpha$"):
-        calibrate([1, 2], alphas=0.1, parts=Parts("group", ["a", "b"]), pool=True)
+        calibrate([1, 2], alpha=0.1, strata=Strata("group", ("a", "b")), codes=[0, 1], pool=True)
     with pytest.warns(
         CalibrationWarning, match=r"contains all labels with a chance of 1 - alpha \(n \+ 1\), whatever the scores"
     ):
-        calibrate([1, 2], alphas=0.1, randomize=True)
+        calibrate([1, 2], alpha=0.1, randomize=True)
 
 
-def test_groups_never_seen() -> None:
-    groups = ["a"] * 9 + ["b"] * 9
-    c = calibrate(np.arange(18), alphas=0.1, parts=Parts("group", groups))
-    with pytest.raises(InputError, match="row 2: group 'z' is not among the calibration rows; known: 'a', 'b'; calib"):
-        c.tau(groups=["a", "b", "z"])
-    pooled = calibrate(np.arange(18), alphas=0.1, parts=Parts("group", groups), pool=True)
-    assert pooled.tau(groups=["z", "b", "a"]).tolist() == [[17.0], [17.0], [8.0]]  # type: ignore[union-attr]
-    assert pooled.tau(groups=[]).shape == (0, 1)  # type: ignore[union-attr]
+def test_rows_without_a_stratum_have_the_threshold_of_all_points_only_if_pooled() -> None:
+    strata, codes = Strata("group", ("a", "b")), np.repeat([0, 1], 9)
+    pooled = calibrate(np.arange(18), alpha=0.1, strata=strata, codes=codes, pool=True)
+    assert pooled.tau(np.array([-1, 1, 0])).tolist() == [[17.0], [17.0], [8.0]]  # type: ignore[union-attr]
+    assert pooled.tau(np.array([], dtype=np.intp)).shape == (0, 1)  # type: ignore[union-attr]
+    weights = np.arange(1.0, 19.0)
+    weighted = calibrate(np.arange(18), alpha=0.1, weights=weights, strata=strata, codes=codes, pool=True)
+    marginal = calibrate(np.arange(18), alpha=0.1, weights=weights)
+    assert np.array_equal(weighted.tau(np.array([-1]), weights=[1.0]), marginal.tau(weights=[1.0]))
+    for options in ({}, {"randomize": True}, {"weights": weights}):
+        alone = calibrate(np.arange(18), alpha=0.1, strata=strata, codes=codes, **options)  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="row 2: it has no stratum"):
+            alone.tau(np.array([0, 1, -1]), weights=[1.0] * 3 if alone.weighted else None)
 
 
-def test_names_of_groups() -> None:
-    """Whole numbers and their text are one group, in whatever container they come."""
-    scores, ones = np.arange(18), [1, "1", 1.0, "1.0", "1.00", 1, 1, 1, 1]
-    c = calibrate(scores, alphas=0.1, parts=Parts("group", [*ones, *[True] * 9]))
-    assert c.thresholds() == {"1": 8.0, "True": 17.0}
-    for groups in (["1"], [1], (1,), np.array([1]), np.array(["1"]), np.array([1.0], np.float32), [np.int8(1)]):
-        assert c.tau(groups=groups).tolist() == [[8.0]]  # type: ignore[union-attr]
-
-
-def test_groups_from_frames() -> None:
-    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
-    names = ["a", "b"] * 9
-    expected = {"a": 16.0, "b": 17.0}
-    for column in (pd.Series(names), pd.Series(names, dtype="category"), pl.Series(names), np.array(names)):
-        assert calibrate(np.arange(18), alphas=0.1, parts=Parts("group", column)).thresholds() == expected
-    for missing in (pd.Series(["a", None]), pl.Series(["a", None]), pd.Series(["a", pd.NA], dtype="string")):
-        with pytest.raises(InputError, match=r"groups: row 1 \(counted from 0\) is missing"):
-            calibrate([1, 2], alphas=0.5, parts=Parts("group", missing))
-
-
+GROUPS, CLASSES = Strata("group", ("a", "b")), Strata("class", n_classes=2)
 BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
-    (
-        {"conditional": "label"},
-        'conditional is \'label\': choose None .marginal., "group", "class", "difficulty" or "decision"',
-    ),
-    ({"conditional": "group"}, "groups= and conditional="),
-    ({"groups": ["a", "b"]}, "groups= and conditional="),
-    ({"conditional": "class", "y": [0, 1]}, "y=, n_classes= and conditional="),
-    ({"y": [0, 1], "n_classes": 2}, "y=, n_classes= and conditional="),
+    ({"strata": GROUPS}, "codes is an array of object, .*: give the index of the stratum of each of the 2 scores"),
+    ({"codes": [0, 1]}, "codes= are given, but there are no strata"),
+    ({"strata": CLASSES}, "y is an array of object, .*: give the index of the true label of each of the 2 scores"),
     ({"pool": True}, "pool=True needs"),
-    ({"conditional": "group", "groups": ["a"]}, "groups: 1 entries for 2 rows"),
-    ({"conditional": "group", "groups": ["a", None]}, r"groups: row 1 \(counted from 0\) is missing"),
-    ({"conditional": "group", "groups": ["a", math.nan]}, r"groups: row 1 \(counted from 0\) is missing"),
-    ({"conditional": "class", "y": [0, 2], "n_classes": 2}, "row 1: y is 2, outside 0 to 1"),
-    ({"conditional": "class", "y": [-1, 0], "n_classes": 2}, "row 0: y is -1, outside 0 to 1"),
-    ({"conditional": "class", "y": [0.0, 1.0], "n_classes": 2}, "give the index of the true label of each of the 2"),
-    ({"conditional": "class", "y": [0], "n_classes": 2}, r"shape \(1,\): give the index"),
-    ({"conditional": "class", "y": [0, 1], "n_classes": 0}, "give the number of labels"),
+    ({"pool": 1}, "pool is 1"),
+    ({"randomize": "yes"}, "randomize is 'yes'"),
+    ({"strata": GROUPS, "codes": [0]}, r"codes is an array of int64, shape \(1,\): give the index of the stratum"),
+    ({"strata": GROUPS, "codes": [0, 2]}, "row 1: codes is 2, outside 0 to 1: give the index of the stratum"),
+    ({"strata": GROUPS, "codes": [0, -1]}, "row 1: codes is -1, outside 0 to 1"),
+    ({"strata": GROUPS, "codes": ["a", "b"]}, "give the index of the stratum"),
+    ({"strata": CLASSES, "codes": [0, 2]}, "row 1: y is 2, outside 0 to 1: give the index of the true label"),
+    ({"strata": CLASSES, "codes": [-1, 0]}, "row 0: y is -1, outside 0 to 1"),
+    ({"strata": CLASSES, "codes": [0.0, 1.0]}, "give the index of the true label of each of the 2"),
+    ({"strata": CLASSES, "codes": [0]}, r"shape \(1,\): give the index"),
+    ({"strata": Strata("class", n_classes=0), "codes": [0, 1]}, "give the number of labels"),
 ]
 
 
 @pytest.mark.parametrize(("options", "message"), BAD_OPTIONS)
 def test_bad_options(options: dict[str, Any], message: str) -> None:
-    parts = {name: option for name, option in options.items() if name != "pool"}
     with pytest.raises(InputError, match=message):
-        calibrate([0.0, 1.0], alphas=0.5, parts=Parts(**parts), pool="pool" in options)
+        calibrate([0.0, 1.0], alpha=0.5, **options)
 
 
 def test_bad_use() -> None:
     with pytest.raises(InputError, match="no calibration scores"):
-        calibrate([], alphas=0.1)
-    marginal = calibrate(np.arange(9), alphas=0.1)
-    with pytest.raises(InputError, match='calibrate with conditional="group"'):
-        marginal.tau(groups=["a"])
-    by_group = calibrate(np.arange(9), alphas=0.1, parts=Parts("group", ["a"] * 9))
-    with pytest.raises(InputError, match="needs the group of each row"):
-        by_group.tau()
-    with pytest.raises(InputError, match="groups: 1 entries for 2 rows"):
-        by_group.tau(groups=["a"], n=2)
+        calibrate([], alpha=0.1)
+    codes = np.zeros(9, dtype=np.intp)
+    marginal = calibrate(np.arange(9), alpha=0.1)
+    by_class = calibrate(np.arange(9), alpha=0.1, strata=Strata("class", n_classes=1), codes=codes)
+    for c in (marginal, by_class):
+        with pytest.raises(InputError, match="strata of rows are given, but calibration had none"):
+            c.tau(codes)
+    for strata in (Strata("group", ("a",)), Strata("decision", ("a",)), Strata.of_bins(())):
+        c = calibrate(np.arange(9), alpha=0.1, strata=strata, codes=codes)
+        with pytest.raises(InputError, match="needs the stratum of each row"):
+            c.tau()
+        weighted = calibrate(np.arange(9), alpha=0.1, strata=strata, codes=codes, weights=np.ones(9))
+        for rows in (0, 1, 3):
+            with pytest.raises(InputError, match=rf"shape \(2,\): give a number for each of {rows} rows"):
+                weighted.tau(codes[:rows], weights=[1.0, 1.0])
 
 
 # Saved and loaded
@@ -365,87 +386,124 @@ def bits(data: object) -> object:
     return struct.pack("<d", data) if isinstance(data, float) else data
 
 
-MODES: list[dict[str, Any]] = [
-    {},
-    {"conditional": "group", "groups": list("abbbcccccc")},
-    {"conditional": "class", "y": [0, 1, 1, 1, 2, 2, 2, 2, 2, 2], "n_classes": 4},
+MODES: list[tuple[Strata, list[int] | None]] = [
+    (Strata(), None),
+    (Strata("group", ("a", "b", "c")), [0, 1, 1, 1, 2, 2, 2, 2, 2, 2]),
+    (Strata("class", n_classes=4), [0, 1, 1, 1, 2, 2, 2, 2, 2, 2]),
+    (Strata("decision", ("keep", "hand over", "never")), [0] * 8 + [1] * 2),
+    (Strata.of_bins((0.25, 0.5)), [0, 1, 1, 1, 2, 2, 2, 2, 2, 2]),
 ]
 
 
 @given(
     st.lists(st.floats(allow_nan=False).filter(lambda x: x > -math.inf), min_size=10, max_size=10),
     st.sampled_from(MODES),
+    st.sampled_from(["0.1", "1/3", "0.5"]),
     st.booleans(),
     st.booleans(),
 )
-@example([-0.0] * 10, {}, False, True)
-@example([5e-324, 0.1, 1 / 3, math.pi, 1e308, math.inf, 2**53 + 2.0, -1e-310, -0.0, 0.0], MODES[1], True, True)
-def test_round_trip_bit_for_bit(scores: list[float], mode: dict[str, Any], pool: bool, randomize: bool) -> None:
+@example([-0.0] * 10, MODES[0], "0.5", False, True)
+@example([5e-324, 0.1, 1 / 3, math.pi, 1e308, math.inf, 2**53 + 2.0, -1e-310, -0.0, 0.0], MODES[1], "1/3", True, True)
+def test_round_trip_bit_for_bit(
+    scores: list[float], mode: tuple[Strata, list[int] | None], alpha: str, pool: bool, randomize: bool
+) -> None:
     warnings.simplefilter("ignore")
-    c = calibrate(scores, alphas=[0.1, "1/3", 0.5], parts=Parts(**mode), pool=pool and bool(mode), randomize=randomize)
-    loaded = Calibration.from_dict(json.loads(json.dumps(c.as_dict(), allow_nan=False)))
+    strata, codes = mode
+    pool = pool and not strata.is_marginal and not strata.by_difficulty
+    c = calibrate(scores, alpha=alpha, strata=strata, codes=codes, pool=pool, randomize=randomize)
+    plain = json.loads(json.dumps(c.as_dict(), allow_nan=False))
+    loaded = Calibration.from_dict(plain, c.alpha, strata, c.rule, randomize=randomize)
     assert bits(loaded.as_dict()) == bits(c.as_dict())
+    assert (loaded.alpha, loaded.strata, loaded.rule, loaded.randomize) == (c.alpha, strata, c.rule, randomize)
+    assert (loaded.pooled is None) == (c.pooled is None) == (not pool)
     for mine, theirs in zip(c.all_cells, loaded.all_cells, strict=True):
-        assert bits(mine.thresholds) == bits(theirs.thresholds)
+        assert bits(mine.threshold) == bits(theirs.threshold)
         assert (mine.scores is None) == (theirs.scores is None) == (not randomize)
         if mine.scores is not None and theirs.scores is not None:
             assert mine.scores.tobytes() == theirs.scores.tobytes()
 
 
 def saved() -> dict[str, Any]:
-    c = calibrate(np.arange(20), alphas=[0.1, 0.5], parts=Parts("group", list("ab") * 10), pool=True, randomize=True)
+    c = calibrate(np.arange(20), alpha=0.1, strata=GROUPS, codes=[0, 1] * 10, pool=True, randomize=True)
     data: dict[str, Any] = json.loads(json.dumps(c.as_dict()))
     return data
+
+
+def load(data: object, alpha: Fraction = Fraction(1, 10), strata: Strata = GROUPS, randomize: bool = True) -> None:
+    Calibration.from_dict(data, alpha, strata, Rule(), randomize=randomize)
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda d: d.pop("alphas"),
+        lambda d: d.pop("cells"),
         lambda d: d.update(more=1),
-        lambda d: d.update(conditional="none"),
-        lambda d: d.update(conditional=["group"]),
-        lambda d: d.update(conditional=None),
-        lambda d: d.update(conditional="class"),
-        lambda d: d.update(alphas=["1/10"]),
-        lambda d: d.update(alphas=[0.1, 0.5]),
-        lambda d: d.update(alphas=["1/10", "3/2"]),
-        lambda d: d.update(groups=["a"]),
-        lambda d: d.update(groups=["a", "a"]),
         lambda d: d.update(cells={}),
+        lambda d: d.update(cells=[]),
         lambda d: d.update(cells=d["cells"][:1]),
-        lambda d: d.update(randomize=False),
-        lambda d: d.update(randomize=1),
+        lambda d: d.update(weighted=True),
+        lambda d: d.update(weighted=0),
+        lambda d: d.update(label_weights=[1.0, 1.0]),
+        lambda d: d.update(label_weights=1.0),
         lambda d: d["pooled"].update(d["cells"][0]),
         lambda d: d["cells"][0].update(n=11),
         lambda d: d["cells"][0].update(n=True),
+        lambda d: d["cells"][0].update(n=-1),
         lambda d: d["cells"][0]["scores"].reverse(),
         lambda d: d["cells"][0]["scores"].append("nan"),
         lambda d: d["cells"][0]["scores"].append(math.nan),
         lambda d: d["cells"][0]["scores"].append(10**400),
-        lambda d: d["cells"][0]["thresholds"].__setitem__(0, 17.0),
-        lambda d: d["cells"][0]["thresholds"].append(1.0),
+        lambda d: d["cells"][0]["scores"].__setitem__(0, "-inf"),
+        lambda d: d["cells"][0].update(threshold=16.0),
+        lambda d: d["cells"][0].update(threshold=[18.0]),
+        lambda d: d["cells"][0].update(threshold=None),
         lambda d: d["cells"][0].update(scores=None),
+        lambda d: d["cells"][0].pop("steps"),
         lambda d: d["cells"].__setitem__(0, 3),
     ],
 )
 def test_damaged_data_are_refused(change: Callable[[dict[str, Any]], object]) -> None:
     data = saved()
-    Calibration.from_dict(data)
+    load(data)
     change(data)
     with pytest.raises(InputError):
-        Calibration.from_dict(data)
+        load(data)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"alpha": Fraction(1, 2)},
+        {"alpha": Fraction(1, 20)},
+        {"strata": Strata()},
+        {"strata": Strata("group", ("a",))},
+        {"strata": Strata("class", n_classes=3)},
+        {"strata": Strata.of_bins((0.2, 0.5))},
+        {"randomize": False},
+    ],
+)
+def test_data_of_another_calibration_are_refused(other: dict[str, Any]) -> None:
+    load(saved())
+    with pytest.raises(InputError, match="calibrate and save again"):
+        load(saved(), **other)
+
+
+def test_pooled_points_of_one_threshold_for_all_rows_are_refused() -> None:
+    data = calibrate(np.arange(9), alpha=0.1).as_dict()
+    load(data, strata=Strata(), randomize=False)
+    with pytest.raises(InputError, match="pooled points do not match the cells"):
+        load({**data, "pooled": data["cells"][0]}, strata=Strata(), randomize=False)  # type: ignore[index]
 
 
 def test_a_finite_threshold_of_too_few_points_is_refused() -> None:
-    data = calibrate(np.arange(9), alphas=0.1).as_dict()
+    data = calibrate(np.arange(9), alpha=0.1).as_dict()
     data["cells"][0]["n"] = 8  # type: ignore[index]
     with pytest.raises(
         InputError, match=r"8 rows cannot give threshold 8\.0 at 0\.1; the saved calibration is damaged"
     ):
-        Calibration.from_dict(data)
+        load(data, strata=Strata(), randomize=False)
     with pytest.raises(InputError, match="expected the keys"):
-        Calibration.from_dict([1])
+        load([1])
 
 
 def test_importing_the_calibrator_is_light() -> None:

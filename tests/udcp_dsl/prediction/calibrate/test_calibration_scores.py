@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,8 @@ from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import calibration_scores
-from udcp_dsl.prediction.calibrate.calibration_scores import CalibrationScores, RankTable, fixed_ranks
+from udcp_dsl.prediction.calibrate.calibration_scores import RankTable, fixed_ranks, tables_of, thinned
+from udcp_dsl.prediction.calibrate.checked_arrays import points_of_cells
 
 SCORES = st.lists(st.sampled_from([-np.inf, -1.0, 0.0, 0.5, 0.5 + 1e-16, 1.0, 2.0, np.inf]), min_size=0, max_size=30)
 
@@ -56,23 +56,28 @@ def test_a_file_keeps_few_of_many_scores() -> None:
     rng = np.random.default_rng(0)
     scores = rng.random(60_000)
     codes = rng.integers(0, 3, len(scores)).astype(np.intp)
-    whole = CalibrationScores.of([scores], codes, 3)
-    thin = whole.thinned([[5], [6], [7]])
-    assert [c.n for c in thin.cells[0]] == np.bincount(codes).tolist()
-    assert max(c.values.size for c in thin.cells[0]) < 4_000
-    assert all(c.rank_parts is not None and c.rank_parts % calibration_scores.MONITOR_PARTS == 0 for c in thin.cells[0])
-    few = CalibrationScores.of([scores[:100]], codes[:100], 3)
-    assert few.thinned([[], [], []]) is few
+    parts = points_of_cells(codes, 3)
+    whole = tables_of(scores, parts, None)
+    thin = thinned(whole, [[5], [6], [7]])
+    assert [table.n for table in thin] == np.bincount(codes).tolist()
+    assert [table.ranks for table in thin] == [(5,), (6,), (7,)]
+    for table, kept, rank, at in zip(whole, thin, (5, 6, 7), parts, strict=True):
+        assert kept.values.size < 4_000
+        assert kept.rank_parts is not None
+        assert kept.rank_parts % calibration_scores.MONITOR_PARTS == 0
+        assert table.values.tolist() == np.sort(scores[at]).tolist()
+        assert kept.values[kept.at_ranks(np.array([rank]))[0]] == table.values[rank - 1]
+    few = tables_of(scores[:100], points_of_cells(codes[:100], 3), None)
+    assert all(a is b for a, b in zip(thinned(few, [[], [], []]), few, strict=True))
 
 
-def test_of_several_alphas_each_has_its_own() -> None:
-    alphas = (Fraction(1, 10), Fraction(1, 5))
-    both = CalibrationScores.of([np.array([1.0, 2.0]), np.array([3.0, 4.0])], np.array([0, 0]), 1, alphas)
-    assert both.at(alphas[1])[0].values.tolist() == [3.0, 4.0]
-    again = CalibrationScores.from_dict(json.loads(json.dumps(both.as_dict())), alphas)
-    assert again.as_dict() == both.as_dict()
-    with pytest.raises(InputError, match="do not match the alphas"):
-        CalibrationScores.from_dict(both.as_dict(), alphas[:1])
+def test_tables_have_the_harm_of_their_own_points() -> None:
+    scores, harms = np.array([3.0, 1.0, 2.0, 1.0]), np.array([0.5, 1.0, 2.0, 4.0])
+    first, second = tables_of(scores, points_of_cells(np.array([0, 1, 0, 1]), 2), harms)
+    assert first.harm_at_least(np.array([0.0, 2.5])).tolist() == [2.5, 0.5]
+    assert second.harm_at_least(np.array([1.0, 2.5])).tolist() == [5.0, 0.0]
+    (every,) = tables_of(scores, [slice(None)], harms)
+    assert every.harm_at_least(np.array([2.0])).tolist() == [2.5]
 
 
 BAD: list[dict[str, Any]] = [

@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 from udcp_dsl.prediction.calibrate import (
-    Parts,
+    Strata,
     calibrate,
     coverage_law,
     randomized_sets,
@@ -100,8 +100,11 @@ def test_randomized_coverage_in_simulation(sizes: Sizes) -> None:
         scores = rng.gumbel(size=(repeats, n + 1))
         scores = np.round(scores) if ties else scores
         owner = np.repeat(np.arange(repeats), n)
-        c = calibrate(scores[:, :n].ravel(), alphas=alpha, parts=Parts("group", owner), randomize=True)
-        covered = int(randomized_sets(scores[:, n:], c, alpha, rng, groups=np.arange(repeats)).sum())
+        strata = Strata.of_groups(owner)
+        codes = strata.codes_of_groups(owner, unseen=False)
+        c = calibrate(scores[:, :n].ravel(), alpha=alpha, strata=strata, codes=codes, randomize=True)
+        new = strata.codes_of_groups(np.arange(repeats), unseen=False)
+        covered = int(randomized_sets(scores[:, n:], c, rng, new).sum())
         low, high = binom.cdf(covered, repeats, float(1 - alpha)), binom.sf(covered - 1, repeats, float(1 - alpha))
         assert 2 * min(low, high) > 1e-4 / len(cases), (n, alpha, ties, covered)
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate import Calibration, Parts, Rule, calibrate
+from udcp_dsl.prediction.calibrate import Calibration, Rule, Strata, calibrate
 from udcp_dsl.prediction.calibrate.masses import steps
 
 if TYPE_CHECKING:
@@ -59,10 +59,10 @@ def test_by_definition(points: list[tuple[int, float, str]], new: float, alpha: 
     st.fractions(Fraction(1, 30), Fraction(2, 3), max_denominator=30),
 )
 def test_equal_weights_and_harms_are_the_plain_rank(scores: list[int], alpha: Fraction) -> None:
-    plain = calibrate(scores, alphas=alpha, already_warned=True).tau()
+    plain = calibrate(scores, alpha=alpha, already_warned=True).tau()
     n = len(scores)
-    harm = calibrate(scores, alphas=alpha, harms=np.ones(n), rule=Rule(None, Fraction(1)), already_warned=True).tau()
-    weighted = calibrate(scores, alphas=alpha, weights=np.full(n, 0.1), already_warned=True)
+    harm = calibrate(scores, alpha=alpha, harms=np.ones(n), rule=Rule(None, Fraction(1)), already_warned=True).tau()
+    weighted = calibrate(scores, alpha=alpha, weights=np.full(n, 0.1), already_warned=True)
     assert harm == plain
     assert weighted.tau(weights=[0.1])[0, 0] == plain  # type: ignore[index]
 
@@ -71,7 +71,7 @@ def test_harms_are_the_decimals_that_were_written() -> None:
     """Two misses of 0.1 among 29 points, and 0.1 for the new one: 0.3 / 30 is 0.01 exactly; floats are above it."""
     scores, harms = np.arange(29.0), np.full(29, 0.1)
     assert 0.1 + 0.1 + 0.1 > 0.3
-    assert calibrate(scores, alphas=0.01, harms=harms, rule=Rule(None, Fraction(1, 10))).tau() == 26.0
+    assert calibrate(scores, alpha=0.01, harms=harms, rule=Rule(None, Fraction(1, 10))).tau() == 26.0
 
 
 def test_a_limit_is_decided_to_the_last_bit() -> None:
@@ -83,7 +83,7 @@ def test_a_limit_is_decided_to_the_last_bit() -> None:
 
 
 def test_a_bound_that_empty_sets_keep() -> None:
-    c = calibrate(np.arange(9.0), alphas=0.9, harms=np.zeros(9), rule=Rule(None, Fraction(5)))
+    c = calibrate(np.arange(9.0), alpha=0.9, harms=np.zeros(9), rule=Rule(None, Fraction(5)))
     assert c.tau() == -math.inf
 
 
@@ -97,7 +97,7 @@ def mean_risk(n: int, draws: int, seed: int) -> tuple[float, float]:
         scores = rng.normal(size=n + 1) - y
         harms = kinds[y]
         tau = calibrate(
-            scores[:-1], alphas=0.3, harms=harms[:-1], rule=Rule(None, Fraction(5)), already_warned=True
+            scores[:-1], alpha=0.3, harms=harms[:-1], rule=Rule(None, Fraction(5)), already_warned=True
         ).tau()
         missed[i] = harms[-1] * (scores[-1] > tau)
     return float(missed.mean()), float(missed.std() / math.sqrt(draws))
@@ -117,10 +117,10 @@ def shifted(draws: int, seed: int, *, weigh: bool) -> float:
         x, new = rng.normal(size=n), rng.normal(1.0, 1.0)
         scores, s = x + 0.3 * rng.normal(size=n), new + 0.3 * rng.normal()
         if weigh:
-            c = calibrate(scores, alphas=0.2, weights=np.exp(x - 0.5), already_warned=True)
+            c = calibrate(scores, alpha=0.2, weights=np.exp(x - 0.5), already_warned=True)
             tau = c.tau(weights=[np.exp(new - 0.5)])[0, 0]  # type: ignore[index]
         else:
-            tau = float(calibrate(scores, alphas=0.2).tau())
+            tau = float(calibrate(scores, alpha=0.2).tau())
         covered += s <= tau
     return covered / draws
 
@@ -136,22 +136,19 @@ def test_weights_by_group_class_and_difficulty() -> None:
     n = 60
     scores, weights, y = rng.normal(size=n), rng.random(n), rng.integers(0, 3, n)
     new = np.array([0.5, 2.0])
-    groups = np.where(y == 0, "a", "b")
-    by_group = calibrate(scores, alphas=0.2, weights=weights, parts=Parts("group", groups), already_warned=True)
-    own = groups == "b"
-    alone = calibrate(scores[own], alphas=0.2, weights=weights[own], already_warned=True)
-    np.testing.assert_array_equal(by_group.tau(groups=["b", "b"], weights=new), alone.tau(weights=new))
-    by_class = calibrate(
-        scores, alphas=0.2, weights=weights, parts=Parts("class", y=y, n_classes=3), already_warned=True
-    )
-    assert np.asarray(by_class.tau(weights=new)).shape == (2, 3)
-    v = rng.random(n)
-    by_bin = calibrate(
-        scores, alphas=0.2, weights=weights, parts=Parts("difficulty", difficulty=v, bins=2), already_warned=True
-    )
-    assert np.asarray(by_bin.tau(difficulty=np.array([0.1, 0.9]), weights=new)).shape == (2, 1)
-    for c in (by_group, by_class, by_bin):
-        assert Calibration.from_dict(c.as_dict()).as_dict() == c.as_dict()
+    v, bins = rng.random(n), Strata.of_bins((0.4,))
+    groups, classes = Strata("group", ("a", "b")), Strata("class", n_classes=3)
+    for strata, own in ((groups, (y != 0).astype(np.intp)), (classes, y), (bins, bins.codes_of_bins(v))):
+        c = calibrate(scores, alpha=0.2, weights=weights, strata=strata, codes=own, already_warned=True)
+        parts = [own == i for i in range(len(strata))]
+        alone = [calibrate(scores[p], alpha=0.2, weights=weights[p], already_warned=True) for p in parts]
+        each = [np.asarray(x.tau(weights=new)) for x in alone]
+        if strata.by_class:
+            np.testing.assert_array_equal(c.tau(weights=new), np.hstack(each))
+        else:
+            np.testing.assert_array_equal(c.tau(np.array([1, 1]), weights=new), each[1])
+            np.testing.assert_array_equal(c.tau(np.array([1, 0]), weights=new), [each[1][0], each[0][1]])
+        assert Calibration.from_dict(c.as_dict(), c.alpha, strata, c.rule, randomize=False).as_dict() == c.as_dict()
 
 
 @pytest.mark.parametrize(
@@ -165,21 +162,15 @@ def test_weights_by_group_class_and_difficulty() -> None:
         ({"harms": [1.0, 1.0]}, "most="),
         ({"harms": [1.0, 3.0], "rule": Rule(None, Fraction(2))}, "above 2"),
         ({"harms": [1.0, 1.0], "rule": Rule(Fraction(9, 10), Fraction(1))}, "confidence"),
-        ({"difficulty": [0.1, 0.2]}, "difficulty= and conditional="),
-        ({"conditional": "difficulty", "difficulty": [0.1, 0.2], "bins": 1}, "bins is 1"),
-        ({"conditional": "difficulty", "difficulty": [0.1, math.nan]}, "NaN"),
-        ({"conditional": "difficulty", "difficulty": [0.1, 0.2], "pool": True}, "fewer bins"),
     ],
 )  # fmt: skip
 def test_bad_input(options: dict[str, object], message: str) -> None:
-    parts = {name: options[name] for name in ("conditional", "difficulty", "bins") if name in options}
-    others = {name: option for name, option in options.items() if name not in parts}
     with pytest.raises(InputError, match=message):
-        calibrate([1.0, 2.0], alphas=0.5, parts=Parts(**parts), **others)  # type: ignore[arg-type]
+        calibrate([1.0, 2.0], alpha=0.5, **options)  # type: ignore[arg-type]
 
 
 def test_weights_that_are_missing_at_prediction_or_unasked() -> None:
-    weighted, plain = calibrate([1.0, 2.0], alphas=0.5, weights=[1.0, 1.0]), calibrate([1.0, 2.0], alphas=0.5)
+    weighted, plain = calibrate([1.0, 2.0], alpha=0.5, weights=[1.0, 1.0]), calibrate([1.0, 2.0], alpha=0.5)
     with pytest.raises(InputError, match="needs the weight of each row"):
         weighted.tau()
     with pytest.raises(InputError, match="calibration had none"):

@@ -120,7 +120,8 @@ def test_refusals() -> None:
     with pytest.raises(udcp.InputError, match="not calibrated"):
         udcp.SetPredictor(udcp.loads(LOSS), "lac").p_values(P)
     made = udcp.SetPredictor(udcp.loads(LOSS), "lac", alpha=0.3).calibrate(P, y)
-    made.chain = replace(made.fitted, thresholds=replace(made.fitted.thresholds, scores=None))
+    fitted = made.fitted
+    made.use({fitted.alpha: replace(fitted, thresholds=replace(fitted.thresholds, scores=None))})
     with pytest.raises(udcp.InputError, match=r"before 0\.2\.0.*it again to have p-values"):
         made.p_values(P)
     weighted = udcp.SetPredictor(udcp.loads(LOSS), "lac", alpha=0.3).calibrate(P, y, weights=np.ones(30))

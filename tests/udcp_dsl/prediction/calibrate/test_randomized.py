@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.calibrate import (
     Calibration,
-    Parts,
+    Strata,
     calibrate,
     points_needed,
     randomized_sets,
@@ -51,35 +51,38 @@ def critical(s: float, scores: Sequence[float], alpha: Fraction) -> Fraction:
 
 
 def check_draws(
-    c: Calibration, column: int, s: float, scores: list[float], alpha: Fraction, groups: Any = None
+    c: Calibration, column: int, s: float, scores: list[float], alpha: Fraction, code: int | None = None
 ) -> None:
     """The label is out at the last draw with U <= r and in at the next one: its chance is 1 - r to within 2^-53."""
     last_out = math.floor(2**53 * critical(s, scores, alpha))
     draws = [j for j in (1, last_out, last_out + 1, 2**53) if 1 <= j <= 2**53]
     matrix = np.full((len(draws), 4), math.inf)
     matrix[:, column] = s
-    sets = randomized_sets(matrix, c, alpha, Draws(draws), groups=groups and groups * len(draws))
+    codes = None if code is None else np.full(len(draws), code)
+    sets = randomized_sets(matrix, c, Draws(draws), codes)
     assert sets[:, column].tolist() == [j > last_out for j in draws]
 
 
 @given(st.lists(SCORES, min_size=1, max_size=12), SCORES, LEVELS)
 def test_randomized_sets_are_the_definition_exactly(scores: list[float], s: float, alpha: Fraction) -> None:
     warnings.simplefilter("ignore")
-    check_draws(calibrate(scores, alphas=alpha, randomize=True), 0, s, scores, alpha)
+    check_draws(calibrate(scores, alpha=alpha, randomize=True), 0, s, scores, alpha)
 
 
 @given(st.lists(st.tuples(SCORES, st.integers(0, 2)), min_size=1, max_size=14), SCORES, LEVELS, st.booleans())
 def test_randomized_by_group_and_class(rows: list[tuple[float, int]], s: float, alpha: Fraction, pool: bool) -> None:
     warnings.simplefilter("ignore")
     everything, y = [x for x, _ in rows], [k for _, k in rows]
-    by_class = calibrate(everything, alphas=alpha, parts=Parts("class", y=y, n_classes=4), pool=pool, randomize=True)
-    by_group = calibrate(everything, alphas=alpha, parts=Parts("group", y), pool=pool, randomize=True)
+    by_class = calibrate(everything, alpha=alpha, strata=Strata("class", n_classes=4), codes=y, pool=pool, randomize=True)
+    strata = Strata.of_groups(y)
+    codes = strata.codes_of_groups(y, unseen=False)
+    by_group = calibrate(everything, alpha=alpha, strata=strata, codes=codes, pool=pool, randomize=True)
     for k in range(4):
         scores = [x for x, c in rows if c == k]
         decides = everything if pool and len(scores) < points_needed(alpha) else scores
         check_draws(by_class, k, s, decides, alpha)
         if k in y or pool:
-            check_draws(by_group, 0, s, decides, alpha, groups=[k])
+            check_draws(by_group, 0, s, decides, alpha, int(strata.codes_of_groups([k], unseen=pool)[0]))
 
 
 @given(st.lists(SCORES, min_size=1, max_size=10), LEVELS)
@@ -92,37 +95,37 @@ def test_randomized_coverage_is_1_minus_alpha_exactly(scores: list[float], alpha
 def test_one_draw_a_row_in_blocks_or_at_once() -> None:
     rng = np.random.default_rng(5)
     scores = rng.random((40, 3))
-    c = calibrate(rng.random(30), alphas=0.3, randomize=True)
-    whole = randomized_sets(scores, c, None, np.random.default_rng(7))
+    c = calibrate(rng.random(30), alpha=0.3, randomize=True)
+    whole = randomized_sets(scores, c, np.random.default_rng(7))
     blocks = np.random.default_rng(7)
-    assert np.array_equal(whole, np.concatenate([randomized_sets(b, c, 0.3, blocks) for b in np.split(scores, 4)]))
-    tau = randomized_tau(c, 0.3, np.random.default_rng(7), 40)
+    assert np.array_equal(whole, np.concatenate([randomized_sets(b, c, blocks) for b in np.split(scores, 4)]))
+    tau = randomized_tau(c, np.random.default_rng(7), 40)
     assert tau.shape == (40, 1)
     assert np.array_equal(whole, scores <= tau)
-    assert randomized_sets(np.empty((0, 3)), c, 0.3, rng).shape == (0, 3)
+    assert randomized_sets(np.empty((0, 3)), c, rng).shape == (0, 3)
     single = scores.astype(np.float32)
-    again = randomized_sets(single, c, 0.3, np.random.default_rng(7))
+    again = randomized_sets(single, c, np.random.default_rng(7))
     assert np.array_equal(again, single.astype(np.float64) <= tau)
 
 
 def test_randomized_refusals() -> None:
     rng = np.random.default_rng(0)
-    plain = calibrate(np.arange(9), alphas=0.1)
+    plain = calibrate(np.arange(9), alpha=0.1)
     with pytest.raises(InputError, match="calibrate with randomize=True"):
-        randomized_sets([[0.0]], plain, 0.1, rng)
-    c = calibrate(np.arange(9), alphas=0.1, randomize=True)
+        randomized_sets([[0.0]], plain, rng)
+    c = calibrate(np.arange(9), alpha=0.1, randomize=True)
     for value in (math.nan, -math.inf):
         with pytest.raises(InputError, match="row 1: a score is NaN or -inf"):
-            randomized_sets([[0.0, 0.0], [value, 0.0]], c, 0.1, rng)
+            randomized_sets([[0.0, 0.0], [value, 0.0]], c, rng)
     with pytest.raises(InputError, match="one row of numbers per instance"):
-        randomized_sets([0.0], c, 0.1, rng)
+        randomized_sets([0.0], c, rng)
     with pytest.raises(InputError, match=r"give a numpy\.random\.Generator"):
-        randomized_sets([[0.0]], c, 0.1, 7)  # type: ignore[arg-type]
+        randomized_sets([[0.0]], c, 7)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="row 1: the score is -inf"):
-        calibrate([0.0, -math.inf], alphas=0.5, randomize=True)
-    by_class = calibrate([0.0, 1.0], alphas="1/2", parts=Parts("class", y=[0, 1], n_classes=2), randomize=True)
+        calibrate([0.0, -math.inf], alpha=0.5, randomize=True)
+    by_class = calibrate([0.0, 1.0], alpha="1/2", strata=Strata("class", n_classes=2), codes=[0, 1], randomize=True)
     with pytest.raises(InputError, match="3 columns, but 2 classes"):
-        randomized_sets([[0.0, 0.0, 0.0]], by_class, 0.5, rng)
+        randomized_sets([[0.0, 0.0, 0.0]], by_class, rng)
     assert c.all_cells[0].scores is not None
     with pytest.raises(ValueError, match="read-only"):
         c.all_cells[0].scores[0] = 1.0

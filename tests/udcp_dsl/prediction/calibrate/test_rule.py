@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate import Parts, Rule, calibrate
+from udcp_dsl.prediction.calibrate import Rule, Strata, calibrate
 from udcp_dsl.prediction.calibrate.rule import confident_points, confident_rank
 from udcp_dsl.prediction.promises.promise import Promise
 
@@ -67,7 +67,7 @@ def test_equality_is_decided_in_whole_numbers() -> None:
 def share_of_draws(n: int, draws: int, seed: int) -> float:
     """In how many draws of n uniform scores, whose coverage is the threshold itself, 0.9 is covered."""
     rng = np.random.default_rng(seed)
-    taus = [calibrate(rng.random(n), alphas=0.1, rule=CONFIDENT).tau() for _ in range(draws)]
+    taus = [calibrate(rng.random(n), alpha=0.1, rule=CONFIDENT).tau() for _ in range(draws)]
     return float((np.array(taus) >= 0.9).mean())
 
 
@@ -82,24 +82,24 @@ def test_share_of_draws(n: int, sizes: Sizes) -> None:
 
 
 def test_all_at_once_is_a_higher_confidence_for_each() -> None:
-    scores, groups = np.arange(400.0), np.repeat(list("abcd"), 100)
+    scores, strata, codes = np.arange(400.0), Strata("group", tuple("abcd")), np.repeat(range(4), 100)
     asked = [Promise(alpha=0.2, conditional="group", confidence=0.9, simultaneous=whole) for whole in (False, True)]
     rules = [promise.rule(4, None) for promise in asked]
-    each, whole = (calibrate(scores, alphas=0.2, parts=Parts("group", groups), rule=rule) for rule in rules)
+    each, whole = (calibrate(scores, alpha=0.2, strata=strata, codes=codes, rule=rule) for rule in rules)
     assert each.rule == Rule(Fraction(9, 10))
     assert whole.rule == Rule(1 - Fraction(1, 40))
     ranks = [
         confident_rank(100, Fraction(1, 5), rule.confidence) for rule in (each.rule, whole.rule) if rule.confidence
     ]
-    assert each.thresholds()["a"] == ranks[0] - 1  # type: ignore[index]
-    assert whole.thresholds()["a"] == ranks[1] - 1  # type: ignore[index]
+    assert each.thresholds["a"] == ranks[0] - 1  # type: ignore[index]
+    assert whole.thresholds["a"] == ranks[1] - 1  # type: ignore[index]
 
 
 def test_what_n_cannot_reach_is_told() -> None:
     with pytest.warns(UserWarning, match=r"alpha 0.1 needs 29, but there are 28.*or ask for less confidence"):
-        c = calibrate(np.arange(28.0), alphas=0.1, rule=CONFIDENT)
+        c = calibrate(np.arange(28.0), alpha=0.1, rule=CONFIDENT)
     assert c.tau() == math.inf
-    assert calibrate(np.arange(29.0), alphas=0.1, rule=CONFIDENT).tau() == 28.0
+    assert calibrate(np.arange(29.0), alpha=0.1, rule=CONFIDENT).tau() == 28.0
 
 
 def test_rules_are_saved() -> None:
