@@ -13,9 +13,10 @@ import pytest
 
 from udcp_dsl import InputError, Loss, SetPredictor, compare, evaluate, loads, sweep
 from udcp_dsl.comparison import Comparison, Run, write_runs
-from udcp_dsl.comparison.splits import deal
+from udcp_dsl.comparison.splits import Folds, deal
 from udcp_dsl.prediction.calibrate import CalibrationWarning
 from udcp_dsl.prediction.evaluation import QUARTERS
+from udcp_dsl.prediction.rows.value import Rows
 from udcp_dsl.prediction.stages.anchors import Anchor
 from udcp_dsl.prediction.stages.bins import Bins
 from udcp_dsl.report.figures import figures
@@ -36,6 +37,7 @@ P = np.array([RNG.dirichlet(np.full(6, 3.0 if i % 4 == 0 else 0.04)) for i in ra
 Y = np.array([RNG.choice(6, p=p) for p in P])
 FOLDS = deal(800, (0.5, 0.25, 0.25), 3, 2)
 ORACLES = ("base", "greedy", "lac", "penalized", "price")
+FIT_BINS = Bins.fit
 PROMISES: tuple[dict[str, Any], ...] = (
     {"alphas": ("0.1", "0.2"), "conditional": "difficulty", "bins": 3},
     {"alphas": "0.1", "conditional": "difficulty", "confidence": "0.9"},
@@ -52,6 +54,14 @@ def found() -> Comparison:
     return compared(KINDS, FAR, oracles=["lac", "price"], conditional="difficulty")
 
 
+def take_edges_from(folds: Folds, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As compare does: bins by difficulty have the edges of the tuning rows."""
+    tuning = P[np.concatenate(folds.halves)]
+    rows = Rows(KINDS.labels, tuning, top=tuning.max(axis=1))
+    monkeypatch.setattr(Bins, "draw_folds", lambda context, budget: ())
+    monkeypatch.setattr(Bins, "fit", lambda context, folds: FIT_BINS(context, [rows]))
+
+
 def by_hand(run: Run, within: str | None, settings: dict[str, Any]) -> dict[str, Any]:
     """The run again, by a predictor that is asked for the same."""
     asked = {key: value for key, value in settings.items() if key in ("confidence", "risk")}
@@ -64,13 +74,17 @@ def by_hand(run: Run, within: str | None, settings: dict[str, Any]) -> dict[str,
 
 
 @pytest.mark.parametrize("settings", PROMISES, ids=["coverage", "confidence", "risk"])
-def test_both_are_those_of_predictors_on_the_same_folds(settings: dict[str, Any]) -> None:
+def test_both_are_those_of_predictors_on_the_same_folds(
+    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     both = compared(**settings)
     assert both.beside is not None
     for kept, within in ((both, None), (both.beside, "difficulty")):
         assert len(kept.runs) == len(ORACLES) * 2 * len(both.alphas)
         for run in kept.runs:
-            expected = by_hand(run, within, settings)
+            with monkeypatch.context() as patched:
+                take_edges_from(FOLDS[run.split], patched)
+                expected = by_hand(run, within, settings)
             assert {**run.evaluation.as_dict(), "certified": expected["certified"]} == expected
     assert [run.lam for run in both.runs] == [run.lam for run in both.beside.runs]  # tuned at one threshold for all
     costs = [[run.evaluation.mean_cost for run in kept.runs] for kept in (both, both.beside)]
@@ -86,8 +100,7 @@ def test_anchors_are_those_of_a_predictor_on_the_fold_for_tuning(
     folds = FOLDS[0]
     rows = np.concatenate([*folds.halves, folds.calibration])
     many = sum(map(len, folds.halves))
-    # As compare does: all stages are fitted on the tuning rows.
-    monkeypatch.setattr(Bins, "draw_folds", lambda context, budget: (np.arange(many),))
+    take_edges_from(folds, monkeypatch)
     monkeypatch.setattr(Anchor, "draw_folds", lambda context, budget: (np.arange(many),))
     asked = {key: value for key, value in settings.items() if key in ("confidence", "risk")}
     by_bins: dict[str, Any] = {"conditional": "difficulty", "bins": settings.get("bins")}
@@ -254,8 +267,8 @@ def test_too_few_rows_in_a_bin_are_told() -> None:
     with pytest.warns(CalibrationWarning) as told:
         compare(KINDS, P[:100], Y[:100], oracles=["lac", "penalized"], splits=2, conditional="difficulty", bins=8)
     (message,) = [str(warning.message) for warning in told]
-    assert "the fold for thresholds has 50 rows, and alpha 0.1 needs 9 in each of 8 bins by difficulty, 79" in message
-    assert "so sets of some bins contain all labels: give more rows or a larger alpha, or fewer bins" in message
+    assert "the fold for thresholds has 50 rows, and alpha 0.1 needs 9 in each of 8 bins by difficulty, 144" in message
+    assert "so bins are merged: give more rows or a larger alpha, or fewer bins" in message
 
 
 def test_too_few_rows_for_the_harm_of_any_loss_are_told() -> None:

@@ -78,7 +78,7 @@ def written(values: Any, name: str) -> str:
 def calibrated_by_command(source: str) -> list[str]:
     rows = ["--probs", "p.npy", "--truth", "y.json", "--group", source]
     run("calibrate", "l.loss", *rows, "--oracle", "lac", "-o", "o.json")
-    return list(udcp.SetPredictor.load("o.json").calibrated.groups)
+    return list(udcp.SetPredictor.load("o.json").fitted.context.strata.names)
 
 
 def compared_by_command(source: str) -> list[str]:
@@ -90,8 +90,9 @@ def compared_by_command(source: str) -> list[str]:
 def predicted(values: Any) -> list[str]:
     names = by_group().calibrate(P, Y, groups=values)
     names.predict_set(P, groups=values)  # pooled: a group that was not known would pass unseen, so it is looked up
-    names.calibrated.cells_of(names.alphas[0], values, None)
-    return list(names.calibrated.groups)
+    strata = names.fitted.context.strata
+    strata.codes_of_groups(values, unseen=False)
+    return list(strata.names)
 
 
 def evaluated(values: Any) -> list[str]:
@@ -107,7 +108,7 @@ def compared(values: Any) -> list[str]:
 def by_scikit_learn(values: Any) -> list[str]:
     model = GaussianNB().fit(P, Y)
     made = UtilitySetClassifier(model, LOSS, oracle="lac", conditional="group", pool=True)
-    return list(made.calibrate(P, Y, groups=values).predictor_.calibrated.groups)
+    return list(made.calibrate(P, Y, groups=values).predictor_.fitted.context.strata.names)
 
 
 GROUP_DOORS: dict[str, Callable[[Any], list[str]]] = {

@@ -424,7 +424,7 @@ def test_evaluate_takes_the_classifier(data: Any, cv: int | None) -> None:
     if cv is None:
         P = model.predict_proba(X[800:])
         named = udcp.SetPredictor(model.loss_, model.oracle, alpha=[0.1, 0.2], class_names=model.classes_)
-        named.use_chain(model.predictor_.fitted)
+        named.use(model.predictor_.fits)
         assert udcp.evaluate(named, P, NAMES[y[800:]], alpha=0.2).as_dict() == found.as_dict()
     for wrong in (UtilitySetClassifier, GaussianNB()):
         with pytest.raises(TypeError, match="not a SetPredictor"):

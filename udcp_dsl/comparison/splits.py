@@ -79,9 +79,9 @@ def warn_of_too_few(folds: Folds, promise: Promise, loss: Loss, *, tuned: bool) 
         faults.append((f"half the fold for tuning has {half} row{'' if half == 1 else 's'}", "lambda cannot be tuned"))
     if by_bin:
         need = bins_needed(promise.bin_count, need)
-        needed += f" in each of {promise.bin_count} bins by difficulty, {need} in all"
+        needed += f" in each of {promise.bin_count} bins by difficulty, {need} in all to keep these apart"
     if len(folds.calibration) < need:
-        effect = "sets of some bins contain all labels" if by_bin else "all sets contain all labels"
+        effect = "bins are merged" if by_bin else "all sets contain all labels"
         faults.insert(0, (f"the fold for thresholds has {len(folds.calibration)} rows", effect))
     remedy = "give more rows or a larger alpha" + (", or fewer bins" if by_bin else "")
     for fold, effect in faults:

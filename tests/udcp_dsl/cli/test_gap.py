@@ -17,6 +17,7 @@ from tests.specs import hard_to_solve
 from udcp_dsl.cli.gap import prefixes
 from udcp_dsl.loss import load, loads
 from udcp_dsl.prediction.oracle import make_oracle
+from udcp_dsl.prediction.rows.value import Rows
 
 Udcp = Callable[..., Result]
 
@@ -88,7 +89,8 @@ def test_the_optimal_oracle_leaves_nothing(udcp: Udcp, probs: str) -> None:
 def test_a_prefix_that_has_the_mass_by_a_hair_is_taken() -> None:
     oracle = make_oracle("lac", loads("labels 0..2 loss l = size"))
     P = np.array([[0.9, 0.1, 0.0], [0.9 - 2**-53, 0.1 + 2**-53, 0.0], [0.0, 0.4, 0.6]])
-    assert prefixes(oracle, P, Fraction(9, 10)).sum(axis=1).tolist() == [1, 2, 2]
+    rows = Rows(oracle.loss.labels, P)
+    assert prefixes(oracle, rows, Fraction(9, 10)).sum(axis=1).tolist() == [1, 2, 2]
 
 
 def test_resume_takes_up_finished_rows(udcp: Udcp, probs: str, folder: Path) -> None:

@@ -64,7 +64,7 @@ def test_everything_is_told(udcp: Udcp, folder: Path) -> None:
 def test_as_data(udcp: Udcp) -> None:
     predictor = saved("penalized", nonempty=True, class_names=["lynx", "cat", "dog", "wolf"])
     data = json.loads(run(udcp, "--json").stdout)
-    assert (data["ok"], data["version"], data["format"]) == (True, udcp_dsl.__version__, 3)
+    assert (data["ok"], data["version"], data["format"]) == (True, udcp_dsl.__version__, 4)
     assert (data["loss"], data["oracle"], data["params"]) == ("pets", "penalized", {"weight": 3.0})
     assert data["tuning"]["best"] == data["options"]["lam"] == predictor.oracle.options["lam"]
     assert data["promise"]["coverage"] == [0.8]

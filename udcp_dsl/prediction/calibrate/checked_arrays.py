@@ -78,9 +78,7 @@ def as_classes(
     outside = (codes < 0) | (codes >= n_classes)
     if bool(outside.any()):
         row = int(np.argmax(outside))
-        raise InputError(
-            f"row {row}: {what} is {codes[row]}, outside 0 to {n_classes - 1}: give the index of the {of}"
-        )
+        raise InputError(f"row {row}: {what} is {codes[row]}, outside 0 to {n_classes - 1}: give the index of the {of}")
     return int(n_classes), codes.astype(np.intp, copy=False)
 
 

@@ -207,7 +207,7 @@ def fit_folds(
             tables = None
         thresholds = Thresholds.fit(own, columns, scores, tables)
         tables = thresholds.scores
-        fitted = Fitted(alpha, own.at(context.promise.alphas), tuple(every), thresholds)
+        fitted = Fitted(alpha, replace(own, promise=context.promise), tuple(every), thresholds)
         reported = [
             stage.report(fitted, next((own_folds for kind, own_folds in folds if isinstance(stage, kind)), []))
             for stage in every
@@ -295,7 +295,7 @@ def read(data: Mapping[str, Any], context: FitContext) -> Fits:
         if isinstance(at, bool) or not isinstance(at, int) or not 0 <= at < len(tables):
             raise InputError("its calibration scores are damaged; save it again")
         thresholds = Thresholds.from_dict(saved["calibration"], tables[at], alpha, own)
-        found[alpha] = Fitted(alpha, own.at(context.promise.alphas), stages, thresholds)
+        found[alpha] = Fitted(alpha, replace(own, promise=context.promise), stages, thresholds)
         _check_mix(found[alpha])
     if tuple(found) != context.promise.alphas:
         raise InputError("its thresholds do not match its alphas; save it again")

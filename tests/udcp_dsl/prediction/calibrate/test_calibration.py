@@ -51,7 +51,9 @@ SCORES = st.sampled_from([-2.0, -0.0, 0.0, 5e-324, 0.1, 0.1 + 2**-56, 1.0, 3.0, 
 pytestmark = pytest.mark.filterwarnings("error::udcp_dsl.prediction.calibrate.CalibrationWarning")
 
 
-@pytest.mark.parametrize("module", ["levels", "checked_arrays", "calibration", "randomized", "strata", "tuning", "plain"])
+@pytest.mark.parametrize(
+    "module", ["levels", "checked_arrays", "calibration", "randomized", "strata", "tuning", "plain"]
+)
 def test_examples_of_the_docstrings(module: str) -> None:
     found = importlib.import_module(f"udcp_dsl.prediction.calibrate.{module}")
     failed, _ = doctest.testmod(found)
@@ -216,7 +218,9 @@ def test_bad_scores(scores: Any, message: str) -> None:
 # Calibrations
 
 
-@pytest.mark.parametrize(("alpha", "tau"), [(0.1, 90.0), ("0.05", 95.0), (Fraction(1, 2), 50.0), (Decimal("0.1"), 90.0)])
+@pytest.mark.parametrize(
+    ("alpha", "tau"), [(0.1, 90.0), ("0.05", 95.0), (Fraction(1, 2), 50.0), (Decimal("0.1"), 90.0)]
+)
 def test_marginal(alpha: Any, tau: float) -> None:
     c = calibrate(np.arange(100)[::-1], alpha=alpha)
     assert (c.tau(), c.thresholds) == (tau, tau)
