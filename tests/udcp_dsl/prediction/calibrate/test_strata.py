@@ -201,7 +201,7 @@ def test_groups_never_seen() -> None:
     for unseen in (False, True):
         assert strata.codes_of_groups([], unseen=unseen).shape == (0,)
     many = Strata.of_groups(range(30))
-    with pytest.raises(InputError, match="known: '0', '1', '10', .* and 20 more; calibrate with rows of it, or pool="):
+    with pytest.raises(InputError, match=r"known: '0', '1', '10', .* and 20 more; calibrate with rows of it, or pool="):
         many.codes_of_groups([30], unseen=False)
 
 
@@ -242,7 +242,7 @@ def test_alphas_of_groups() -> None:
 def test_a_kind_that_is_not_known_is_refused(conditional: Any) -> None:
     with pytest.raises(
         InputError,
-        match='conditional is .*: choose None .marginal., "group", "class", "difficulty" or "decision"',
+        match=r'conditional is .*: choose None .marginal., "group", "class", "difficulty" or "decision"',
     ):
         Strata(conditional)
 
