@@ -424,7 +424,9 @@ def _scalars(x: RowInput, array: Any) -> Any:
         except (TypeError, ValueError):
             raise RowFault(int(at[0]), "", f": input {x.name!r} is {str(value)!r}, not a number: give one") from None
         except OverflowError:  # of a whole number
-            raise RowFault(int(at[0]), "", f": input {x.name!r} is too large; give one in [{x.low:g}, {x.high:g}]") from None
+            raise RowFault(
+                int(at[0]), "", f": input {x.name!r} is too large; give one in [{x.low:g}, {x.high:g}]"
+            ) from None
     return out
 
 

@@ -109,8 +109,8 @@ def parquet_metadata(file: Path) -> Any:
         raise InputError(f"is, despite its extension, not a .parquet file: {error}") from error
     if in_groups != metadata.num_rows:
         raise InputError(
-            f"is damaged: its footer says {metadata.num_rows:,} rows, but those of its row groups sum to {in_groups:,}: "
-            "write it again"
+            f"is damaged: its footer says {metadata.num_rows:,} rows, but those of its row groups sum to {in_groups:,}"
+            ": write it again"
         )
     return metadata
 
@@ -188,7 +188,7 @@ def _in_blocks(pa: Any, batches: Iterator[Any], at: int, span: Span, most: int) 
 
 
 def _group_of(counts: Sequence[int], row: int) -> tuple[int, int]:
-    """The row group that contains this row (past the last one, if none does), and the row at which that group begins."""
+    """The row group that contains this row, or the number of groups if none does; also, the row at which it begins."""
     at = 0
     for group, rows in enumerate(counts):
         if row < at + rows:

@@ -111,11 +111,11 @@ def test_row_groups_with_other_rows_than_the_footer_says(
 ) -> None:
     """No row of the second group is taken for one of the first."""
     claiming(tmp_path / "p.parquet", (600, 400), first, rows)
-    found = 0
+    found: list[int] = []
+    batches = open_rows(tmp_path / "p.parquet", LABELS, id_column="id").batches(most)
     with pytest.raises(InputError, match=rf"p\.parquet: is damaged: {message}"):
-        for batch in open_rows(tmp_path / "p.parquet", LABELS, id_column="id").batches(most):
-            found += len(batch.rows)
-    assert found == read
+        found.extend(len(batch.rows) for batch in batches)
+    assert sum(found) == read
     with pytest.raises(InputError, match=r"p\.parquet: is damaged"):
         read_column(tmp_path / "p.parquet", "id")
 
