@@ -212,7 +212,9 @@ class Cluster:
                     continue
                 future, found = next(completed)
                 if future.cancelled():
-                    raise InputError("the Dask scheduler was lost, or cancelled the work: see its log, and run this again")
+                    raise InputError(
+                        "the Dask scheduler was lost, or cancelled the work: see its log, and run this again"
+                    )
                 answer, messages = found
                 if isinstance(answer, str):
                     raise InputError(answer)
