@@ -111,6 +111,17 @@ def test_a_spec_reads_below_its_own_folder_as_security_says(tmp_path: Path) -> N
     assert "`allow_outside=True`" in page
 
 
+def test_only_the_user_who_scores_writes_compiled_kernels_of_an_image() -> None:
+    """numba unpickles them. Before 0.68 it also compiles again what layers of an image have dropped fractions from."""
+    image = re.search(r"^```dockerfile\n(.*?)^```", (ROOT / "docs/containers.md").read_text(), re.S | re.M)
+    assert image is not None
+    assert "chmod" not in image[1]
+    assert "install -d -m 700 -o scorer /opt/kernels" in image[1]
+    assert image[1].index("USER scorer") < image[1].index("udcp warm")
+    assert "'numba>=0.68'" in image[1]
+    assert "numba unpickles" in (ROOT / "SECURITY.md").read_text()
+
+
 def test_the_page_counts_languages_and_labels() -> None:
     pytest.importorskip("py3langid")
     pytest.importorskip("django")

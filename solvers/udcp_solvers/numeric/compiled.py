@@ -105,7 +105,7 @@ def _disabling_on_error(cache: Any) -> Iterator[None]:
 def _tell_unkept(folder: str, why: str) -> None:
     """Once per process: many kernels have their caches in one folder."""
     logging.getLogger("udcp_dsl.compiling").warning(
-        f"udcp_dsl: compiled code cannot be kept in {folder} ({why}), so that each start compiles again: make room there, "
+        f"udcp_dsl: compiled code cannot be kept in {folder} ({why}), so each start compiles again: make room there, "
         "or remove that folder"
     )
 
