@@ -172,8 +172,9 @@ def rows_of_parts(
     return spread(Cluster(client, wait), open_rows(probs, labels, **columns))
 
 
-def spread(cluster: Cluster, source: Source, tell: Callable[[int], None] | None = None) -> Rows:
-    """The rows of a source, which stay in their parts; `tell` is called with the rows that are done."""
+def spread(cluster: Cluster, source: Source, tell: Callable[[int, int], None] | None = None) -> Rows:
+    """The rows of a source, which stay in their parts; `tell` is called with the rows that are done, and how many there
+    are, in each pass through some rows."""
     rows = source.stored()
     numbers = _absolute(replace(source, wanted=source.wanted.probabilities_only, beside={}))
     counts = [len(numbers.part(which).stored()) for which in range(len(source.parts))]
@@ -286,7 +287,7 @@ class RemoteMatrix(BlockedMatrix):
         ends: npt.NDArray[np.int64],
         chosen: npt.NDArray[np.int64],
         changes: tuple[Callable[[Any], Any], ...],
-        tell: Callable[[int], None] | None,
+        tell: Callable[[int, int], None] | None,
     ) -> None:
         super().__init__((len(chosen), len(numbers.labels)), lambda: iter([self.apply(_identity)]))
         self._cluster, self._numbers, self._ends, self._tell = cluster, numbers, ends, tell
@@ -315,6 +316,8 @@ class RemoteMatrix(BlockedMatrix):
                 futures.append(future)
                 slices[future.key] = slice(first, last)
         out, done = np.empty(0), 0
+        if self._tell is not None:
+            self._tell(0, len(self))
         for future, answer in self._cluster.answers(futures):
             at = slices[future.key]
             if not done:
@@ -322,7 +325,7 @@ class RemoteMatrix(BlockedMatrix):
             out[at] = answer
             done += at.stop - at.start
             if self._tell is not None:
-                self._tell(done)
+                self._tell(done, len(self))
         return out
 
 

@@ -307,7 +307,7 @@ def test_a_worker_that_dies_in_the_middle_of_calibration_changes_nothing(client:
     pids = list(client.run(os.getpid).values())
     killed: list[int] = []
 
-    def kill(done: int) -> None:
+    def kill(done: int, rows: int) -> None:
         if not killed and done >= 3 * ROWS:
             killed.append(pids[0])
             os.kill(pids[0], signal.SIGKILL)

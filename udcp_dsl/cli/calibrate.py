@@ -72,7 +72,7 @@ def command(
         if computing.dask:
             from udcp_dsl.dask import spread
 
-            with on_cluster(computing, "calibrating", source.rows) as (cluster, reach):
+            with on_cluster(computing, "calibrating", None) as (cluster, reach):
                 rows = spread(cluster, source, reach)
                 predictor.calibrate(rows, **how)
                 accuracy = rows.hits / len(rows)

@@ -142,8 +142,11 @@ def solving_oracle(loss: Loss, **options: object) -> SolvingOracle:
 
 
 @contextmanager
-def on_cluster(computing: Computing, doing: str, rows: int | None) -> Iterator[tuple[Cluster, Callable[[float], None]]]:
-    """Compute on a Dask cluster in this block: yields the cluster, and a function to call with the rows done."""
+def on_cluster(computing: Computing, doing: str, rows: int | None) -> Iterator[tuple[Cluster, Callable[..., None]]]:
+    """Compute on a Dask cluster in this block: yields the cluster, and a function to call with the rows done.
+
+    If `rows` is None, there are several passes, and the function is also called with the rows of the pass.
+    """
     from udcp_dsl.dask import Cluster, connected
 
     def say(text: str) -> None:  # at once, with --json too
