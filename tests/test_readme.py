@@ -40,11 +40,16 @@ def test_sessions_of_the_pages_print_what_they_show(page: Path) -> None:
     assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
 
 
-def test_the_readme_opens_with_two_commands_that_make_their_own_environment() -> None:
+def test_the_readme_has_three_commands_that_make_their_own_environment() -> None:
+    """`.ci/run` finds each by what it runs, and runs it in a fresh copy."""
     commands = re.findall(r"^python3 -m venv .*$", (ROOT / "README.md").read_text(), re.M)
-    assert len(commands) == 2
+    assert len(commands) == 3
     assert all("pip install -c constraints.txt" in command for command in commands)
+    assert commands[0].endswith("udcp demo")
     assert commands[1].endswith("-m pytest")
+    assert commands[2].endswith("-m sphinx -b html docs site")
+    script = (ROOT / ".ci/run").read_text()
+    assert all(f'"{ending}"' in script for ending in ("udcp demo", "-m pytest", "-m sphinx"))
 
 
 def test_every_command_of_the_readme_exists() -> None:
