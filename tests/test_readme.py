@@ -48,8 +48,9 @@ def test_the_readme_has_three_commands_that_make_their_own_environment() -> None
     assert commands[0].endswith("udcp demo")
     assert commands[1].endswith("-m pytest")
     assert commands[2].endswith("-m sphinx -b html docs site")
-    script = (ROOT / ".ci/run").read_text()
-    assert all(f'"{ending}"' in script for ending in ("udcp demo", "-m pytest", "-m sphinx"))
+    script = ROOT / ".ci/run"
+    if script.exists():  # it is no part of the source distribution
+        assert all(f'"{ending}"' in script.read_text() for ending in ("udcp demo", "-m pytest", "-m sphinx"))
 
 
 def test_every_command_of_the_readme_exists() -> None:
