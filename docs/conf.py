@@ -7,6 +7,7 @@ from there at each build, see `extensions/adopted.py`; blocks marked `{run}` are
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -37,6 +38,8 @@ myst_enable_extensions = ["dollarmath"]
 default_role = "literal"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+# The pages of functions that need torch are made from their docstrings alone; the extra `docs` does not install it.
+autodoc_mock_imports = [package for package in ("torch",) if find_spec(package) is None]
 napoleon_use_ivar = True  # attributes of a class as a list in its text
 napoleon_use_rtype = False
 python_maximum_signature_line_length = 88

@@ -39,19 +39,29 @@ async def warm(app: Starlette) -> AsyncIterator[None]:
 
 async def sets(request: Request) -> JSONResponse:
     """The sets of the rows in `probs`. `inputs`, `ids` and `groups` have one entry per row; `alpha` selects one."""
-    if int(request.headers.get("content-length", MOST + 1)) > MOST:
-        return JSONResponse({"error": f"send at most {MOST:,} bytes, and say how many"}, 413)
+    length = request.headers.get("content-length", "")
+    if not length.isdecimal() or int(length) > MOST:
+        return refusal(f"send at most {MOST:,} bytes, and say how many", 413)
     try:
         asked = await request.json()
+        if not isinstance(asked, dict):
+            raise TypeError('send an object, such as {"probs": [[0.7, 0.2, 0.1]]}')
         more = {name: asked[name] for name in ("ids", "inputs", "groups", "alpha") if name in asked}
         found = await run_in_threadpool(request.app.state.predictor.predict_set, asked["probs"], **more)
     except KeyError as missing:
-        return JSONResponse({"error": f"there is no {missing}"}, 422)
+        return refusal(f"there is no {missing}")
+    except RecursionError:
+        return refusal("the request is nested too deeply: probs are a list of rows, each a list of numbers")
     except (ValueError, TypeError) as error:  # of JSON, or of the rows: it names them
-        return JSONResponse({"error": str(error)}, 422)
+        return refusal(str(error))
     ids = range(len(found)) if found.ids is None else found.ids.tolist()
     rows = zip(ids, found.labels, found.costs.tolist(), strict=True)
     return JSONResponse([{"id": i, "labels": labels, "size": len(labels), "cost": cost} for i, labels, cost in rows])
+
+
+def refusal(why: str, status: int = 422) -> JSONResponse:
+    """An answer that says what is wrong; half a character, which a request can contain, is written as `\\ud800`."""
+    return JSONResponse({"error": why.encode(errors="backslashreplace").decode()}, status)
 
 
 app = Starlette(routes=[Route("/sets", sets, methods=["POST"])], lifespan=warm)

@@ -40,11 +40,17 @@ def test_sessions_of_the_pages_print_what_they_show(page: Path) -> None:
     assert doctest.DocTestRunner(verbose=False).run(test).failed == 0
 
 
-def test_the_readme_opens_with_two_commands_that_make_their_own_environment() -> None:
+def test_the_readme_has_three_commands_that_make_their_own_environment() -> None:
+    """`.ci/run` finds each by what it runs, and runs it in a fresh copy."""
     commands = re.findall(r"^python3 -m venv .*$", (ROOT / "README.md").read_text(), re.M)
-    assert len(commands) == 2
+    assert len(commands) == 3
     assert all("pip install -c constraints.txt" in command for command in commands)
+    assert commands[0].endswith("udcp demo")
     assert commands[1].endswith("-m pytest")
+    assert commands[2].endswith("-m sphinx -b html docs site")
+    script = ROOT / ".ci/run"
+    if script.exists():  # it is no part of the source distribution
+        assert all(f'"{ending}"' in script.read_text() for ending in ("udcp demo", "-m pytest", "-m sphinx"))
 
 
 def test_every_command_of_the_readme_exists() -> None:
@@ -109,6 +115,17 @@ def test_a_spec_reads_below_its_own_folder_as_security_says(tmp_path: Path) -> N
     page = " ".join((ROOT / "SECURITY.md").read_text().split())
     assert "only below its own folder" in page
     assert "`allow_outside=True`" in page
+
+
+def test_only_the_user_who_scores_writes_compiled_kernels_of_an_image() -> None:
+    """numba unpickles them. Before 0.68 it also compiles again what layers of an image have dropped fractions from."""
+    image = re.search(r"^```dockerfile\n(.*?)^```", (ROOT / "docs/containers.md").read_text(), re.S | re.M)
+    assert image is not None
+    assert "chmod" not in image[1]
+    assert "install -d -m 700 -o scorer /opt/kernels" in image[1]
+    assert image[1].index("USER scorer") < image[1].index("udcp warm")
+    assert "'numba>=0.68'" in image[1]
+    assert "numba unpickles" in (ROOT / "SECURITY.md").read_text()
 
 
 def test_the_page_counts_languages_and_labels() -> None:

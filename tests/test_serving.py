@@ -71,6 +71,42 @@ def test_a_saved_predictor_is_served(served: Callable[[udcp.SetPredictor], TestC
             assert message in answer.json()["error"]
 
 
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("[" * 100_000, "nested too deeply"),
+        ('{"probs": [[1, 0, 0]], "ids": ["\\ud800"]}', "sample ids: row 0 (counted from 0) has half a character"),
+        (b'{"probs": [[1, 0, 0]], "ids": ["\xed\xa0\x80"]}', "half a character"),
+        ('{"probs": [[1, 0, 0]], "ids": [1e400]}', "sample ids: row 0 (counted from 0) is inf"),
+        ('{"probs": [[1, 0, 0]], "groups": ["\\ud800"]}', "groups"),
+        ('{"probs": [[1, 0, 0]], "inputs": {"km": [' + "9" * 400 + "]}}", "input 'km' is too large"),
+        ('{"probs": [[1, 0, 0]], "inputs": {"\\ud800": [1]}}', "no input"),
+        ("[]", '{"probs": [[0.7, 0.2, 0.1]]}'),
+        ("null", '{"probs": [[0.7, 0.2, 0.1]]}'),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_a_hostile_request_is_told_what_is_wrong(
+    body: str | bytes, message: str, served: Callable[[udcp.SetPredictor], TestClient]
+) -> None:
+    """With status 422, also where the message quotes what cannot be written as UTF-8."""
+    loss = udcp.loads("labels {cat, dog, wolf}  input km in [0, 9]  loss l = km * size")
+    inputs = {"km": [1.0, 1.0, 1.0]}
+    predictor = udcp.SetPredictor(loss, "lac", alpha=0.5).calibrate(np.eye(3), [0, 1, 2], inputs=inputs)
+    if isinstance(body, str) and "inputs" not in body:
+        body = body.replace("]]", ']], "inputs": {"km": [1]}', 1)
+    with served(predictor) as client:
+        answer = client.post("/sets", content=body)
+        assert answer.status_code == 422
+        assert message in answer.json()["error"]
+
+
+def test_a_length_that_is_no_number_is_refused(served: Callable[[udcp.SetPredictor], TestClient]) -> None:
+    predictor = udcp.SetPredictor(size_of("cat dog"), "lac", alpha=0.5).calibrate(np.eye(2), ["cat", "dog"])
+    with served(predictor) as client:
+        assert client.post("/sets", content="{}", headers={"content-length": "many"}).status_code == 413
+
+
 @pytest.mark.slow
 def test_the_load_test_ends_and_tells_latencies() -> None:
     pytest.importorskip("uvicorn")

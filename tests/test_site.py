@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,7 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 
 
 def test_code_of_the_pages_is_no_wider_than_88() -> None:
-    """So that it is read without scrolling; the two set-up commands of the README are one line each."""
+    """So that it is read without scrolling; the set-up commands of the README are one line each."""
     wide = []
     for page in [ROOT / "README.md", *PAGES]:
         for kind, code in re.findall(
@@ -93,6 +94,42 @@ def test_where_a_file_is_shown(path: str, page: str | None) -> None:
 def test_a_link_that_leads_nowhere_is_refused() -> None:
     with pytest.raises(SystemExit, match="leads nowhere"):
         adopted.turned("see [this](nothing.md)", "index", "docs/index.md")
+
+
+WITHOUT_TORCH = """
+import sys
+from importlib.machinery import PathFinder
+
+found = PathFinder.find_spec
+PathFinder.find_spec = lambda name, *rest: None if name.partition(".")[0] == "torch" else found(name, *rest)
+sys.path[:0] = sys.argv[1:]
+import conf, python_pages
+from sphinx.ext.autodoc.mock import mock
+
+with mock(conf.autodoc_mock_imports):
+    print(python_pages.public()["udcp_dsl.torch:load_weights"].__doc__)
+"""
+
+
+def test_pages_of_functions_that_need_torch_are_made_without_it() -> None:
+    pytest.importorskip("sphinx")
+    command = [sys.executable, "-c", WITHOUT_TORCH, str(DOCS), str(DOCS / "extensions")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert "Load saved weights into a model" in done.stdout, done.stderr
+
+
+def test_the_extra_docs_installs_no_torch() -> None:
+    """Without a pinned version, gigabytes of builds for GPUs."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    waiting, seen = ["docs"], set[str]()
+    while waiting:
+        extra = waiting.pop()
+        seen.add(extra)
+        for package in extras[extra]:
+            own = re.fullmatch(r"udcp_dsl\[(.*)\]", package)
+            waiting += [] if own is None else own[1].split(",")
+            assert not package.startswith("torch"), extra
+    assert "tables" in seen
 
 
 @pytest.fixture(scope="module")

@@ -170,9 +170,12 @@ def _file(name: str) -> str:
 
 
 def make(app: Any) -> None:
+    from sphinx.ext.autodoc.mock import mock
+
     folder = MADE / "python"
     folder.mkdir(parents=True, exist_ok=True)
-    objects = public()
+    with mock(app.config.autodoc_mock_imports):
+        objects = public()
     index = [
         "# Python\n",
         "```python\nimport udcp_dsl as udcp\n```\n",

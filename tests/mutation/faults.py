@@ -6,6 +6,7 @@ from fault import Fault
 from honesty_faults import HONESTY_FAULTS
 from input_faults import INPUT_FAULTS
 from limit_faults import LIMIT_FAULTS
+from machine_faults import MACHINE_FAULTS
 from promise_faults import PROMISE_FAULTS
 from row_faults import ROW_FAULTS
 from watch_faults import WATCH_FAULTS
@@ -411,5 +412,6 @@ KINDS = {
     "Monitoring, p-values and decisions": WATCH_FAULTS,
     "Input": INPUT_FAULTS,
     "Messages to users, and hostile input": HONESTY_FAULTS,
+    "Files, processes and clusters": MACHINE_FAULTS,
 }
 FAULTS = tuple(fault for kind in KINDS.values() for fault in kind)

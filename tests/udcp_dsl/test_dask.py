@@ -25,7 +25,7 @@ from click.testing import CliRunner, Result
 import udcp_dsl as udcp
 from tests.specs import size_of
 from udcp_dsl.cli import main
-from udcp_dsl.dask import connected, predict_parts, rows_of_parts, spread
+from udcp_dsl.dask import Cluster, connected, predict_parts, rows_of_parts, spread
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.prediction.containers import to_array
 from udcp_dsl.prediction.rows.source import open_rows
@@ -138,6 +138,78 @@ def test_a_fault_is_told_by_part_and_row_and_finished_parts_stay(client: Any) ->
         predict_parts(client, made(), "in", "out", id_column="photo")
 
 
+@pytest.fixture
+def deserted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A cluster of threads without workers; what takes a minute takes a second."""
+    from distributed import LocalCluster
+
+    for name in ("_TOLD_AFTER", "_LOOKS_EVERY"):
+        monkeypatch.setattr(f"udcp_dsl.dask.{name}", 0.1)
+    for name, seconds in (("_TOLD_EVERY", 0.2), ("_LOST_AFTER", 1.0)):
+        monkeypatch.setattr(f"udcp_dsl.dask.{name}", seconds)
+    with LocalCluster(n_workers=0, processes=False, dashboard_address=None, threads_per_worker=1) as found:
+        yield found
+
+
+def test_a_cluster_without_workers_is_told_of_until_it_scales_up(deserted: Any) -> None:
+    from distributed import Client
+
+    told: list[str] = []
+
+    def say(text: str) -> None:
+        told.append(text)
+        if len(told) == 3:
+            deserted.scale(1)
+
+    with Client(deserted.scheduler_address, set_as_default=False) as client:  # a cluster of which only this is known
+        cluster = Cluster(client, say=say)
+        future = client.submit(lambda: (7, []), pure=False)
+        assert [answer for _, answer in cluster.answers([future])] == [7]
+    assert len(told) >= 3
+    assert f"has had no workers for 0 seconds: start some, with dask worker {deserted.scheduler_address}" in told[0]
+    assert told[0].endswith("still waiting for workers")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_local_cluster_that_has_lost_its_workers_is_given_up(deserted: Any) -> None:
+    from distributed import Client
+
+    with (
+        Client(deserted, set_as_default=False) as client,
+        pytest.warns(UserWarning, match="still waiting"),
+        pytest.raises(InputError, match="the local Dask cluster has had no workers for 1 seconds"),
+    ):
+        predict_parts(client, made(), "in", "out", id_column="photo")
+
+
+def test_work_that_the_scheduler_no_longer_knows_is_an_error(deserted: Any) -> None:
+    from distributed import Client
+
+    with Client(deserted, set_as_default=False) as client:
+        futures = [client.submit(lambda: (7, []), pure=False)]
+        client.cancel(futures)
+        with pytest.raises(InputError, match="the Dask scheduler was lost, or cancelled the work"):
+            list(Cluster(client).answers(futures))
+
+
+@pytest.mark.slow
+def test_a_file_on_which_every_worker_dies_is_an_error(client: Any) -> None:
+    with pytest.raises(InputError, match="several workers died while they worked on the same file"):
+        list(Cluster(client).answers([client.submit(os._exit, 1, pure=False)]))
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_the_command_says_that_it_waits_and_gives_up_after_that_time(deserted: Any, more: tuple[str, ...]) -> None:
+    common = ["predict", "pets.json", "--probs", "in", "--id", "photo", "-o", "out/", *more]
+    result = CliRunner().invoke(
+        main, [*common, "--engine", "dask", "--scheduler", deserted.scheduler_address, "--wait", "0.5"]
+    )
+    assert result.exit_code == 2
+    assert "warning: the Dask cluster has had no workers for 0 seconds" in result.stderr
+    assert f"start some, with dask worker {deserted.scheduler_address}" in result.output.split("still waiting")[-1]
+
+
 RUN = "import sys; from udcp_dsl.cli import main\nif __name__ == '__main__': main(sys.argv[1:])"
 
 
@@ -162,6 +234,7 @@ def test_mistakes() -> None:
     for more, message in {
         ("-o", "sets.csv", "--engine", "dask"): "give a folder, -o sets/",
         ("-o", "out/", "--scheduler", "tcp://127.0.0.1:1"): "--scheduler needs --engine dask",
+        ("-o", "out/", "--wait", "9"): "--wait needs --engine dask",
         ("-o", "out/", "--engine", "dask", "--scheduler", "nowhere"): "there is no scheduler at 'nowhere'",
     }.items():
         result = CliRunner().invoke(main, [*common, *more])
@@ -234,14 +307,16 @@ def test_a_worker_that_dies_in_the_middle_of_calibration_changes_nothing(client:
     pids = list(client.run(os.getpid).values())
     killed: list[int] = []
 
-    def kill(done: int) -> None:
+    def kill(done: int, rows: int) -> None:
         if not killed and done >= 3 * ROWS:
             killed.append(pids[0])
             os.kill(pids[0], signal.SIGKILL)
 
     source = open_rows("in", ["cat", "dog", "wolf"], beside={"true labels": Y}, column="p")
     loss = size_of("cat dog wolf")
-    udcp.SetPredictor(loss, "penalized", alpha=0.3).calibrate(spread(client, source, kill)).save("cluster.json")
+    udcp.SetPredictor(loss, "penalized", alpha=0.3).calibrate(spread(Cluster(client), source, kill)).save(
+        "cluster.json"
+    )
     udcp.SetPredictor(loss, "penalized", alpha=0.3).calibrate(P, Y).save("alone.json")
     assert killed
     assert Path("cluster.json").read_bytes() == Path("alone.json").read_bytes()

@@ -72,8 +72,8 @@ def command(
         if computing.dask:
             from udcp_dsl.dask import spread
 
-            with on_cluster(computing, "calibrating", source.rows) as (client, reach):
-                rows = spread(client, source, reach)
+            with on_cluster(computing, "calibrating", None) as (cluster, reach):
+                rows = spread(cluster, source, reach)
                 predictor.calibrate(rows, **how)
                 accuracy = rows.hits / len(rows)
         else:

@@ -260,7 +260,7 @@ def _into_folder(predictor: SetPredictor, parts: ResultFolder, level: Fraction, 
     if computing.dask:
         from udcp_dsl.dask import write_parts
 
-        with on_cluster(computing, "predicting", rows) as (client, reach):
-            return write_parts(client, predictor, parts, level, reach)
+        with on_cluster(computing, "predicting", rows) as (cluster, reach):
+            return write_parts(cluster, predictor, parts, level, reach)
     with solving(predictor.oracle, rows, computing, doing="predicting", blocks=True) as tell:
         return predict_parts(predictor, parts, level, tell)

@@ -32,23 +32,35 @@ class Work:
 
     def __init__(self, doing: str, total: int | None = None, unit: str = "rows") -> None:
         self.doing, self._unit, self._all = doing, unit, total
-        self._done, self._total, self._before, self._first = 0.0, total, 0, 0.0
+        self._done, self._total, self._before, self._first, self._passes = 0.0, total, 0, 0.0, 1
         self._began = self._counted_from = time.monotonic()
         self._compiler = _Compiler()
         self._elsewhere = 0
+        self._lock = threading.Lock()
 
     def reach(self, done: float, total: int | None = None) -> None:
-        """Set how much is done, of the initial total or else of `total`; a smaller number begins another count."""
-        done += self._before
-        if done < self._done or not done:
-            self._counted_from, self._first = time.monotonic(), done
-        self._done, self._total = done, total if self._all is None else self._all
+        """Set how much is done. A count never falls.
+
+        If the total of the work is known, several threads may report their parts, and a part may be gone through
+        several times: the highest number counts. Otherwise the work is one pass, or several, over `total` rows each: a
+        smaller number begins another pass.
+        """
+        with self._lock:
+            done += self._before
+            if self._all is not None:
+                done = max(done, self._done)
+            elif done < self._done:
+                self._passes += 1
+                self._counted_from, self._first = time.monotonic(), done
+            if not done:
+                self._counted_from = time.monotonic()
+            self._done, self._total = done, total if self._all is None else self._all
 
     def at(self, before: int) -> None:
-        """Count what comes now from `before`; if the total is unknown, `before` is also what is done."""
-        self._before = before
-        if self._all is None:
-            self._done = before
+        """Set how much is done of work that comes in blocks, when a block is finished; `reach` counts on from there."""
+        with self._lock:
+            self._before = before
+            self._done = max(self._done, before)
 
     @contextmanager
     def compiling_elsewhere(self) -> Iterator[None]:
@@ -62,21 +74,22 @@ class Work:
     @property
     def part(self) -> float | None:
         """The share that is done, if it is known."""
-        return min(1.0, self._done / self._total) if self._total else None
+        return self._done / self._total if self._total and self._done <= self._total else None
 
     def line(self) -> str:
         """The progress in one line."""
-        now = time.monotonic()
-        text = self.doing
-        if self._total and self._done:
-            many = f"{self._done:,.0f} of {self._total:,} {self._unit}" if self._unit else f"{self.part:.0%}"
-            text += f": {many}"
-        elif self._done and self._unit:
-            text += f": {self._done:,.0f} {self._unit}"
+        with self._lock:
+            now, done, part = time.monotonic(), self._done, self.part
+            passes, since, first = self._passes, self._counted_from, self._first
+        text = self.doing if passes == 1 else f"{self.doing}, pass {passes}"
+        if part:
+            text += f": {done:,.0f} of {done / part:,.0f} {self._unit}" if self._unit else f": {part:.0%}"
+        elif done and self._unit:
+            text += f": {done:,.0f} {self._unit}"
         text += f", {_clock(now - self._began)}"
-        if self._total and self._first < self._done < self._total:
-            left = (self._total - self._done) * (now - self._counted_from) / (self._done - self._first)
-            text += f", about {_clock(left)} left"
+        if part and part < 1 and first < done:
+            left = (done / part - done) * (now - since) / (done - first)
+            text += f", about {_clock(left)} left" + ("" if self._all is not None else " of this pass")
         return f"{text} ({_COMPILES})" if self._elsewhere or self._compiler.busy else text
 
     def listen(self) -> None:

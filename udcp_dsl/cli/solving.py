@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from udcp_dsl.cli.progress import step_counter, waiting
+from udcp_dsl.cli.terminal import tell
 from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.threads import available_cores
 
 if TYPE_CHECKING:
+    from udcp_dsl.dask import Cluster
     from udcp_dsl.loss import Loss
     from udcp_dsl.prediction.oracle import Oracle, SolvingOracle
 
@@ -32,6 +34,7 @@ class Computing:
     resume: str | None = None
     dask: bool = False
     scheduler: str | None = None
+    wait: float | None = None  # seconds, for workers of the cluster
 
 
 def computes(verb: F) -> F:
@@ -56,7 +59,7 @@ def computes(verb: F) -> F:
 
 
 def chooses_engine(verb: F) -> F:
-    """Give a command that `computes` --engine and --scheduler, too, as part of `computing`."""
+    """Give a command that `computes` --engine, --scheduler and --wait, too, as part of `computing`."""
 
     @click.option(
         "--engine",
@@ -70,14 +73,25 @@ def chooses_engine(verb: F) -> F:
         metavar="ADDRESS",
         help="Address of the Dask cluster (default: a cluster of --workers processes on this machine).",
     )
+    @click.option(
+        "--wait",
+        type=click.FloatRange(min=0),
+        metavar="SECONDS",
+        help="How long to wait for workers while the Dask cluster has none (default: as long as it takes; 60 if the "
+        "cluster is local).",
+    )
     @wraps(verb)
-    def command(*args: Any, engine: str, scheduler: str | None, computing: Computing, **rest: Any) -> Any:
+    def command(
+        *args: Any, engine: str, scheduler: str | None, wait: float | None, computing: Computing, **rest: Any
+    ) -> Any:
         dask = engine == "dask"
+        if wait is not None and not dask:
+            raise InputError("--wait needs --engine dask: it is how long to wait for workers")
         if dask and computing.resume is not None:
             raise InputError("--resume does not apply to --engine dask, which skips the parts that are done")
         if scheduler is not None and (not dask or computing.workers is not None):
             raise InputError("--scheduler needs --engine dask and excludes --workers: a scheduler has its own workers")
-        return verb(*args, computing=replace(computing, dask=dask, scheduler=scheduler), **rest)
+        return verb(*args, computing=replace(computing, dask=dask, scheduler=scheduler, wait=wait), **rest)
 
     return cast(F, command)
 
@@ -128,9 +142,15 @@ def solving_oracle(loss: Loss, **options: object) -> SolvingOracle:
 
 
 @contextmanager
-def on_cluster(computing: Computing, doing: str, rows: int | None) -> Iterator[tuple[Any, Callable[[float], None]]]:
-    """Compute on a Dask cluster in this block: yields its client, and a function to call with the rows done."""
-    from udcp_dsl.dask import connected
+def on_cluster(computing: Computing, doing: str, rows: int | None) -> Iterator[tuple[Cluster, Callable[..., None]]]:
+    """Compute on a Dask cluster in this block: yields the cluster, and a function to call with the rows done.
+
+    If `rows` is None, there are several passes, and the function is also called with the rows of the pass.
+    """
+    from udcp_dsl.dask import Cluster, connected
+
+    def say(text: str) -> None:  # at once, with --json too
+        tell("warning:", "yellow", text)
 
     with waiting(doing, rows) as work, connected(computing.scheduler, computing.workers or available_cores()) as client:
-        yield client, work.reach
+        yield Cluster(client, computing.wait, say), work.reach

@@ -118,11 +118,13 @@ def _write(path: str | None, validation: Validation) -> list[str]:
 
 @contextmanager
 def _bar() -> Iterator[Callable[[str, float], None]]:
-    """A function to call with a stage and the fraction of it that is done; the time left is that of the stage."""
+    """A function to call with a stage and the fraction of it that is done; what is shown is that of all stages."""
+    from udcp_dsl.validation.plan import share_done
+
     with showing(Work("validating", 100, unit="")) as work:
 
         def progress(stage: str, part: float) -> None:
             work.doing = f"validating, {stage}"
-            work.reach(100 * part)
+            work.reach(100 * share_done(stage, part))
 
         yield progress

@@ -280,7 +280,12 @@ def texts_of(values: Any, noun: str, n: int | None) -> list[str]:
         texts = [_text(entry, noun, row) for row, entry in enumerate(texts)]
     if "" in texts:
         raise RowFault(texts.index(""), f"{noun}: ", " (counted from 0) is missing")
-    if "\0" not in "".join(texts):
+    joined = "".join(texts)
+    if not _is_writable(joined):
+        row = next(row for row, text in enumerate(texts) if not _is_writable(text))
+        what = f"has half a character, which no file can hold: {texts[row]!r}"
+        raise RowFault(row, f"{noun}: ", f" (counted from 0) {what}: decode its source as UTF-8")
+    if "\0" not in joined:
         return texts
     for row, text in enumerate(texts):
         if text[-1] == "\0":  # numpy drops it, so that "a" and "a\0" would become equal
@@ -288,9 +293,20 @@ def texts_of(values: Any, noun: str, n: int | None) -> list[str]:
     return texts
 
 
+def _is_writable(text: str) -> bool:
+    """Whether UTF-8 can write the text; it cannot write a surrogate, which is half of a character of UTF-16."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _text(entry: Any, noun: str, row: int) -> str:
     if isinstance(entry, list | dict | set | np.ndarray | bytes):
         raise RowFault(row, f"{noun}: ", f" (counted from 0) is a {type(entry).__name__}, not a single value")
+    if isinstance(entry, float) and math.isinf(entry):
+        raise RowFault(row, f"{noun}: ", f" (counted from 0) is {entry}, not a finite number: pass texts, or integers")
     return str(_plain(entry))
 
 

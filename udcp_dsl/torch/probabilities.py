@@ -28,7 +28,7 @@ from udcp_dsl.torch.forward import LABEL_KEYS, Batch, Halving, Model, logits_of,
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
 Labels: TypeAlias = npt.NDArray[Any]
 Out: TypeAlias = str | os.PathLike[str] | None
-Device: TypeAlias = str | torch.device
+Device: TypeAlias = "str | torch.device"  # a text: the documentation is built without torch
 
 _ROWS = 256  # per batch, if one tensor is given instead of batches
 _PATIENCE = 1.0  # seconds before a progress bar is shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +16,8 @@ from torch import nn
 from udcp_dsl.diagnostics import InputError
 
 M = TypeVar("M", bound=nn.Module)
+
+SAFE = (2, 6)  # before, a file could run code with weights_only=True, too (CVE-2025-32434)
 
 
 def load_weights(model: M, path: str | os.PathLike[str]) -> M:
@@ -36,7 +39,8 @@ def load_weights(model: M, path: str | os.PathLike[str]) -> M:
     Raises
     ------
     InputError
-        The file is a pickled model, or does not match the model.
+        The file is a pickled model, or does not match the model; or torch is older than 2.6, in which a file that is
+        not safetensors can run code.
     """
     file = Path(path)
     if not file.is_file():
@@ -67,6 +71,11 @@ def _safetensors(file: Path) -> Any:
 
 
 def _torch(file: Path) -> Any:
+    if tuple(map(int, re.findall(r"\d+", torch.__version__)[:2])) < SAFE:
+        raise InputError(
+            f"{file} could run code: torch is {torch.__version__}, and only 2.6 and newer read such files safely "
+            "(CVE-2025-32434). Upgrade torch, or save the weights as safetensors"
+        )
     try:
         return torch.load(file, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:

@@ -11,9 +11,11 @@ check`) in a tenth of the time that this import takes.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast
@@ -65,6 +67,49 @@ def _own_compilers() -> tuple[Any, Any] | None:
     return KernelCompiler, PartCompiler
 
 
+def _survive_damage(cache: Any) -> None:
+    """Let this cache of a kernel on disk be emptied if it cannot be read, so that the kernel is compiled again, and be
+    left alone if it cannot be written; numba would raise an error each time that the kernel is called first.
+
+    numba's folder of a cache is shared by processes, and a process that is killed, or a full disk, can damage it.
+    """
+    if not all(hasattr(cache, name) for name in ("load_overload", "save_overload", "flush", "disable", "cache_path")):
+        return  # numba's internals have changed
+    load, save = cache.load_overload, cache.save_overload
+
+    def load_or_empty(*key: Any) -> Any:
+        try:
+            return load(*key)
+        except Exception:  # whatever unpickling damaged bytes raises
+            with _disabling_on_error(cache):
+                cache.flush()
+            return None
+
+    def save_or_not(*entry: Any) -> None:
+        with _disabling_on_error(cache):
+            save(*entry)
+
+    cache.load_overload, cache.save_overload = load_or_empty, save_or_not
+
+
+@contextmanager
+def _disabling_on_error(cache: Any) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        cache.disable()
+        _tell_unkept(cache.cache_path, str(getattr(error, "strerror", None) or error))
+
+
+@cache
+def _tell_unkept(folder: str, why: str) -> None:
+    """Once per process: many kernels have their caches in one folder."""
+    logging.getLogger("udcp_dsl.compiling").warning(
+        f"udcp_dsl: compiled code cannot be kept in {folder} ({why}), so each start compiles again: make room there, "
+        "or remove that folder"
+    )
+
+
 class Kernel:
     """A function that numba compiles when it is first called, from Python or from another kernel.
 
@@ -102,9 +147,12 @@ class Kernel:
         # A closure is part of the kernel that calls it, and numba would cache it under changing names.
         cached = function.__closure__ is None
         try:
-            return njit(cache=cached, **settings)(function)
+            dispatcher = njit(cache=cached, **settings)(function)
         except RuntimeError:  # no writable cache folder
             return njit(**settings)(function)
+        if cached:
+            _survive_damage(getattr(dispatcher, "_cache", None))
+        return dispatcher
 
     @cached_property
     def _part(self) -> Any:

@@ -18,6 +18,9 @@ import udcp_dsl as udcp
 from tests.specs import size_of
 from udcp_dsl.cli import progress
 from udcp_dsl.prediction.oracle import Oracle
+from udcp_dsl.prediction.rows.source import open_rows
+from udcp_dsl.prediction.streams import predicting
+from udcp_dsl.prediction.streams.manifest import open_folder
 
 _LONGEST = 20.0  # seconds until a test gives up
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
@@ -113,7 +116,7 @@ def test_blocks_come_in_order_and_are_counted(monkeypatch: pytest.MonkeyPatch) -
     assert re.search(r"at work: 4 of 5 runs, 0:00:0\d, about 0:00:0\d left", ESCAPE.sub("", stream.getvalue()))
 
 
-def test_the_time_that_is_left_is_by_the_rate_of_this_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_that_is_left_is_by_the_rate_of_this_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     monkeypatch.setattr(progress.time, "monotonic", lambda: now)
     work = progress.Work("scoring")
@@ -122,13 +125,13 @@ def test_the_time_that_is_left_is_by_the_rate_of_this_count(monkeypatch: pytest.
     work.reach(0, 3000)
     now += 10
     work.reach(1000, 3000)
-    assert work.line() == "scoring: 1,000 of 3,000 rows, 0:01:10, about 0:00:20 left"
+    assert work.line() == "scoring: 1,000 of 3,000 rows, 0:01:10, about 0:00:20 left of this pass"
     work.reach(3000, 3000)
     assert work.line() == "scoring: 3,000 of 3,000 rows, 0:01:10"
     work.reach(0, 50)
     now += 1
     work.reach(10, 50)
-    assert work.line() == "scoring: 10 of 50 rows, 0:01:11, about 0:00:04 left"
+    assert work.line() == "scoring, pass 2: 10 of 50 rows, 0:01:11, about 0:00:04 left of this pass"
 
 
 def test_rows_that_come_in_blocks_are_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,6 +144,75 @@ def test_rows_that_come_in_blocks_are_counted_together(monkeypatch: pytest.Monke
         now += 5
         work.reach(25, 50)
     assert work.line() == "predicting: 75 of 100 rows, 0:00:10, about 0:00:03 left"
+
+
+def test_a_count_of_which_the_total_is_known_never_falls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though several threads report, and each goes through its rows twice: for the scores, then for the sets."""
+    now = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    work = progress.Work("predicting", 100)
+    parts, lines = [], []
+    for finished in range(0, 100, 10):
+        work.at(finished)
+        for done in (0, 5, 10, 0, 5, 10, 3):
+            work.reach(done, 10)
+            parts.append(work.part)
+        now += 1
+        lines.append(work.line())
+    assert parts == sorted(parts, key=float)
+    assert lines[4] == "predicting: 50 of 100 rows, 0:00:05, about 0:00:05 left"
+    work.at(100)
+    assert work.line() == "predicting: 100 of 100 rows, 0:00:10"
+
+
+def test_more_than_was_expected_has_no_total() -> None:
+    work = progress.Work("solving", 10)
+    work.reach(11)
+    assert work.line() == "solving: 11 rows, 0:00:00"
+    assert work.part is None
+
+
+@pytest.mark.parametrize("parted", [False, True])
+def test_rows_are_counted_when_they_are_written(parted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not when they are read, which is ahead of that; and no count falls while two threads score."""
+    monkeypatch.setattr("udcp_dsl.prediction.rows.source.BATCH", 30)
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "2")
+    P = np.random.default_rng(0).dirichlet([1, 1, 1], 95)
+    predictor = udcp.SetPredictor(size_of("a b c"), "lac", alpha=0.5).calibrate(P, P.argmax(axis=1))
+    (tmp_path / "in").mkdir()
+    for at in (0, 50):
+        np.save(tmp_path / "in" / f"{at}.npy", P[at : at + 50])
+    source = open_rows(tmp_path / "in", predictor.loss.labels)
+    written, told, shown = [0], list[tuple[int, int]](), list[float]()
+    work = progress.Work("predicting", 95)
+
+    def tell(done: int) -> None:
+        work.at(done)
+        told.append((done, written[-1]))
+
+    def listen(done: int, total: int) -> None:
+        work.reach(done, total)
+        shown.append(work.part or 0.0)
+
+    write = predicting._FileWriter.__call__
+
+    def counted(writer: predicting._FileWriter, block: predicting.OutputBlock) -> None:
+        write(writer, block)
+        written.append(written[-1] + len(block.sizes))
+
+    monkeypatch.setattr(predicting._FileWriter, "__call__", counted)
+    level = predictor.alphas[0]
+    with predictor.oracle.on_progress(listen):
+        if parted:
+            parts = open_folder(tmp_path / "out", ".csv", predictor, source, level)
+            predicting.predict_parts(predictor, parts, level, tell)
+        else:
+            predicting.predict_file(predictor, source, tmp_path / "sets.csv", level, tell)
+    assert all(done == rows for done, rows in told)
+    assert told[-1][0] == 95
+    assert len(told) >= 10
+    assert shown == sorted(shown)
+    assert work.part == 1.0
 
 
 class Slow(Oracle):

@@ -56,6 +56,7 @@ WRONG = {
     "of a number for each row": (inputs(fee=np.full(N, 2.0)), "input 'fee' has shape (12,), expected (12, 3)"),
     "of another width": (inputs(queue=np.ones((N, 3))), "input 'queue' has shape (12, 3), expected (12, 2)"),
     "ragged": (inputs(fee=ragged()), "row 5: input 'fee' has 2, expected 3 numbers"),
+    "too large a whole number": (inputs(km=[10**400] * N), "row 0: input 'km' is too large; give one in "),
     "text": (inputs(km=["near"] * N), "row 0: input 'km' is 'near', not a number: give one"),
     "empty": (inputs(km=["1"] * 3 + [""] + ["1"] * 8), "row 3: input 'km' is not a finite number"),
     "dates": (inputs(km=np.array(["2026-01-01"] * N, dtype="datetime64[D]")), "input 'km' contains datetime64[D], not"),

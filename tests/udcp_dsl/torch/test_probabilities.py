@@ -411,3 +411,22 @@ def test_the_missing_package_is_named() -> None:
     code = "import sys; sys.modules['torch'] = None; import udcp_dsl; udcp_dsl.torch"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "pip install 'udcp_dsl[torch]'" in run.stderr
+
+
+@pytest.mark.parametrize("version", ["2.5.1+cpu", "1.13.1"])
+def test_a_torch_that_reads_weights_unsafely_reads_none(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.save(nn.Linear(3, 2).state_dict(), tmp_path / "w.pt")
+    monkeypatch.setattr(torch, "__version__", version)
+    with pytest.raises(udcp.InputError, match=r"w\.pt could run code: torch is .*Upgrade torch, or .*safetensors"):
+        load_weights(nn.Linear(3, 2), tmp_path / "w.pt")
+    monkeypatch.setattr(torch, "__version__", "2.6.0")
+    load_weights(nn.Linear(3, 2), tmp_path / "w.pt")
+
+
+def test_the_package_asks_for_a_torch_that_reads_weights_safely() -> None:
+    from udcp_dsl.torch.weights import SAFE
+
+    project = (Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8")
+    assert '"torch>={}.{}"'.format(*SAFE) in project

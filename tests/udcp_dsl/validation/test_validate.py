@@ -160,6 +160,10 @@ def test_a_budget_is_kept_and_told() -> None:
     assert validation.rounds is None
     assert list(dict.fromkeys(stage for stage, _ in told)) == ["meaning", "facts", "oracles", "coverage", "cost"]
     assert all(0 <= part <= 1 for _, part in told)
+    begun = [plan.share_done(stage, 0.0) for stage in dict.fromkeys(stage for stage, _ in told)]
+    assert begun == sorted(begun)
+    assert begun[0] == 0.0
+    assert plan.share_done("cost", 1.0) == 1.0
 
 
 class Clock:

@@ -7,6 +7,8 @@ import multiprocessing
 import os
 import sys
 import threading
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from numba.core.runtime import _nrt_python as counts
 from numba.core.runtime import rtsys
 
 import udcp_dsl as udcp
-from udcp_solvers.numeric.compiled import over_rows
+from udcp_solvers.numeric.compiled import Kernel, over_rows
 from udcp_solvers.numeric.mass import mass_scores
 
 
@@ -64,6 +66,61 @@ def test_scoring_works_in_two_threads_at_once() -> None:
     for thread in threads:
         thread.join()
     assert answers == [expected] * 4
+
+
+MODULE = "def add(x):\n    return x + 1\n"
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Kernel]:
+    """Makes the same kernel as a process that starts would, with its cache in this folder."""
+    import numba
+
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(Kernel, "_all_kernels", [])
+    monkeypatch.setattr(Kernel, "_plain", False)
+    (tmp_path / "adding.py").write_text(MODULE)
+
+    def make() -> Kernel:
+        names = {"__name__": "adding"}
+        exec(compile(MODULE, tmp_path / "adding.py", "exec"), names)
+        return Kernel(names["add"])
+
+    return make
+
+
+def cached(tmp_path: Path, ending: str) -> Path:
+    (found,) = tmp_path.rglob(f"*{ending}")
+    return found
+
+
+@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
+@pytest.mark.parametrize("damage", ["empty", "cut", "of another kind"])
+def test_a_damaged_cache_is_compiled_again_once(
+    ending: str, damage: str, fresh: Callable[[], Kernel], tmp_path: Path
+) -> None:
+    assert fresh()(1) == 2
+    file = cached(tmp_path, ending)
+    data = file.read_bytes()
+    file.write_bytes({"empty": b"", "cut": data[: len(data) // 2], "of another kind": data[:11] + b"N."}[damage])
+    for hits in (0, 1):
+        kernel = fresh()
+        assert kernel(1) == 2
+        assert sum(kernel.dispatcher.stats.cache_hits.values()) == hits
+    assert not Kernel._plain
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(
+    fresh: Callable[[], Kernel], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert fresh()(1) == 2
+    index = cached(tmp_path, ".nbi")
+    index.unlink()
+    index.mkdir()
+    assert fresh()(1) == 2
+    (told,) = {record.getMessage() for record in caplog.records if record.name == "udcp_dsl.compiling"}
+    assert f"compiled code cannot be kept in {index.parent}" in told
+    assert "each start compiles again" in told
 
 
 @pytest.mark.parametrize("oracle", ["base", "lac", "greedy", "price"])

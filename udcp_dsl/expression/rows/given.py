@@ -398,7 +398,7 @@ def _row(x: RowInput, i: int, entry: Any) -> Any:
 
 
 def _stacked(x: RowInput, rows: Sequence[Any]) -> Any:
-    with suppress(TypeError, ValueError):  # the usual case: lists of numbers, all of one length
+    with suppress(TypeError, ValueError, OverflowError):  # the usual case: lists of numbers, all of one length
         quick = np.array([np.asarray(entry, dtype=np.float64) for entry in rows])
         if quick.shape == (len(rows), x.width):
             return quick
@@ -423,6 +423,10 @@ def _scalars(x: RowInput, array: Any) -> Any:
             out[at] = np.nan if value is None or value == "" else float(value)
         except (TypeError, ValueError):
             raise RowFault(int(at[0]), "", f": input {x.name!r} is {str(value)!r}, not a number: give one") from None
+        except OverflowError:  # of a whole number
+            raise RowFault(
+                int(at[0]), "", f": input {x.name!r} is too large; give one in [{x.low:g}, {x.high:g}]"
+            ) from None
     return out
 
 

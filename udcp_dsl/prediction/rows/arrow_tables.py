@@ -99,21 +99,76 @@ def schema_of(file: Path) -> Any:
         raise InputError(f"is, despite its extension, not a {file.suffix.lower()} file: {error}") from error
 
 
+def parquet_metadata(file: Path) -> Any:
+    """The footer of a parquet file, whose numbers of rows must agree."""
+    pa = require_pyarrow(".parquet")
+    try:
+        metadata = pa.parquet.read_metadata(file)
+        in_groups = sum(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+    except (pa.ArrowException, *_DAMAGED) as error:
+        raise InputError(f"is, despite its extension, not a .parquet file: {error}") from error
+    if in_groups != metadata.num_rows:
+        raise InputError(
+            f"is damaged: its footer says {metadata.num_rows:,} rows, but those of its row groups sum to {in_groups:,}"
+            ": write it again"
+        )
+    return metadata
+
+
 def _parquet_blocks(pa: Any, file: Path, choose: Choose, most: int | None, like: Any, span: Span) -> Iterator[Block]:
-    metadata = pa.parquet.read_metadata(file)
+    metadata = parquet_metadata(file)
     schema = metadata.schema.to_arrow_schema()
     choice = _chosen(pa, schema, choose, like)
     known = schema.names  # built again at each access
     names = [known[position] for position in choice.columns]
-    groups, at = _groups_from(metadata, span.start)
+    counts = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    group, at = _group_of(counts, span.start)
     # No pre-buffer: it holds whole row groups, undecoded, so memory would grow with the file.
     buffer = max(_LEAST_READ_AHEAD, _READ_AHEAD // max(1, len(names)))
     options = {"buffer_size": buffer, "pre_buffer": False, "page_checksum_verification": True}
     with pa.parquet.ParquetFile(file, metadata=metadata, **options) as parquet:
         rows = most or max(1, metadata.num_rows)
-        batches = parquet.iter_batches(batch_size=rows, row_groups=groups, columns=names)
+        batches = _complete_groups(parquet, counts, group, rows, names)
         for batch in _or_no_rows(pa, _in_blocks(pa, batches, at, span, rows), schema, choice.columns):
             yield _block(pa, batch, _reindexed(choice, known, batch.schema.names))
+
+
+def _complete_groups(parquet: Any, counts: Sequence[int], first: int, most: int, names: list[str]) -> Iterator[Any]:
+    """The batches of the row groups from `first` on; refuses groups that have fewer rows than the footer says."""
+    for run in _runs(counts, first, most):
+        expected = sum(counts[run.start : run.stop])
+        batches = parquet.iter_batches(batch_size=most, row_groups=list(run), columns=names)
+        batches = _refuse_missing_rows(batches, expected, run)
+        # Of several groups, all are read first: rows of the next group must not take the places of missing ones.
+        yield from batches if len(run) == 1 else list(batches)
+
+
+def _runs(counts: Sequence[int], first: int, most: int) -> Iterator[range]:
+    """The row groups from `first` on in runs of at most `most` rows; a larger group is alone.
+
+    >>> list(_runs([9, 2, 2, 2, 5], 0, 5))
+    [range(0, 1), range(1, 3), range(3, 4), range(4, 5)]
+    """
+    while first < len(counts):
+        stop, rows = first + 1, counts[first]
+        while stop < len(counts) and rows + counts[stop] <= most:
+            rows += counts[stop]
+            stop += 1
+        yield range(first, stop)
+        first = stop
+
+
+def _refuse_missing_rows(batches: Iterator[Any], expected: int, groups: range) -> Iterator[Any]:
+    found = 0
+    for batch in batches:
+        found += len(batch)
+        yield batch
+    if found != expected:
+        where = f"row group {groups[0]} has" if len(groups) == 1 else f"row groups {groups[0]} to {groups[-1]} have"
+        raise InputError(
+            f"is damaged: {where} {found:,} rows, but the footer says {expected:,} (groups are counted from 0): "
+            "write it again"
+        )
 
 
 def _in_blocks(pa: Any, batches: Iterator[Any], at: int, span: Span, most: int) -> Iterator[Any]:
@@ -132,15 +187,14 @@ def _in_blocks(pa: Any, batches: Iterator[Any], at: int, span: Span, most: int) 
     yield from _combined(pa, waiting)
 
 
-def _groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
-    """The row groups from the one that contains row `start` on, and the row at which that group begins."""
+def _group_of(counts: Sequence[int], row: int) -> tuple[int, int]:
+    """The row group that contains this row, or the number of groups if none does; also, the row at which it begins."""
     at = 0
-    for group in range(metadata.num_row_groups):
-        rows = metadata.row_group(group).num_rows
-        if start < at + rows:
-            return list(range(group, metadata.num_row_groups)), at
+    for group, rows in enumerate(counts):
+        if row < at + rows:
+            return group, at
         at += rows
-    return [], at
+    return len(counts), at
 
 
 def _ipc_blocks(pa: Any, opened: Any, choose: Choose, most: int | None, like: Any) -> Iterator[Block]:

@@ -14,9 +14,9 @@ from types import MappingProxyType
 from typing import IO, Any
 
 from udcp_dsl.diagnostics import InputError, nearest
-from udcp_dsl.prediction.files import ARROW, PathLike, known_ending, require_pyarrow
+from udcp_dsl.prediction.files import ARROW, PathLike, known_ending
 from udcp_dsl.prediction.rows.array_files import array_blocks, read_array
-from udcp_dsl.prediction.rows.arrow_tables import arrow_blocks, schema_of, stream_blocks
+from udcp_dsl.prediction.rows.arrow_tables import arrow_blocks, parquet_metadata, schema_of, stream_blocks
 from udcp_dsl.prediction.rows.columns import WHOLE, Block, ColumnSpec, Span
 from udcp_dsl.prediction.rows.text_tables import csv_blocks, csv_stream_blocks, json_blocks
 
@@ -70,11 +70,7 @@ class Part:
             return None
         with naming_file_in_errors(self.path):
             if self.ending == ".parquet":
-                pa = require_pyarrow(self.ending)
-                try:
-                    return int(pa.parquet.read_metadata(self.path).num_rows)
-                except (pa.ArrowException, LookupError, OverflowError) as error:
-                    raise InputError(f"is, despite its extension, not a {self.ending} file: {error}") from error
+                return int(parquet_metadata(self.path).num_rows)
             return len(read_array(self.path, None)) if self.ending == ".npy" else None
 
     @property

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.files import atomic_write
+from udcp_dsl.prediction.files import atomic_write, remove_abandoned, try_lock
 from udcp_dsl.prediction.rows.file_parts import Part
 from udcp_dsl.prediction.rows.source import Source
 from udcp_dsl.prediction.saved import digest
@@ -129,20 +129,14 @@ def locked(folder: Path) -> Iterator[None]:
 
     Does nothing if the system or the file system has no such locks.
     """
-    try:
-        import fcntl
-    except ImportError:
+    if os.name == "nt":  # where a folder cannot be opened
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if try_lock(descriptor) is False:
             why = "another process is writing sets to it: wait until that has ended, or give a new folder"
-            raise InputError(f"{folder}: {why}") from None
-        except OSError:
-            pass
+            raise InputError(f"{folder}: {why}")
         yield
     finally:
         os.close(descriptor)
@@ -166,9 +160,9 @@ def _manifest(folder: Path) -> tuple[Path, dict[str, Any] | None]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove the unfinished files of killed processes."""
+    """Remove the unfinished files of killed processes, on whichever machine; the caller has locked the folder."""
     for leftover in folder.rglob(".udcp-*.tmp"):
-        leftover.unlink(missing_ok=True)
+        remove_abandoned(leftover, unless_locked=True)
 
 
 def _columns(source: Source) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
@@ -90,11 +90,13 @@ def predict_file(
     workers = _workers(predictor) if overlap else 1
     with (
         open_sets(path) as write,
-        closing(in_order(_with_progress(source.batches(empty=True), tell), block_of, workers)) as found,
+        closing(in_order(source.batches(empty=True), block_of, workers)) as found,
     ):
         writer = _FileWriter(write)
         for block in found:
             writer(block)
+            if tell is not None:
+                tell(writer.tally.n)
     return writer.tally
 
 
@@ -112,19 +114,17 @@ def predict_parts(predictor: SetPredictor, parts: ResultFolder, level: Fraction,
         which, batch = item
         return left[which], None if batch is None else predict(rows, batch, batch.start)
 
-    def batches() -> Iterator[tuple[int, Batch | None]]:
-        for which, batch in rows.by_part(empty=True):
-            if batch is not None and tell is not None:
-                tell(batch.at)
-            yield which, batch
-
+    batches, done = rows.by_part(empty=True) if left else (), 0
     with (
         parts.writing(),
         closing(_FolderWriter(parts)) as writer,
-        closing(in_order(batches() if left else (), block_of, _workers(predictor))) as found,
+        closing(in_order(batches, block_of, _workers(predictor))) as found,
     ):
         for which, block in found:
             writer(which, block)
+            done += 0 if block is None else len(block.sizes)
+            if tell is not None:
+                tell(done)
     return writer.tally
 
 
@@ -143,20 +143,16 @@ def write_p_values(predictor: SetPredictor, source: Source, path: PathLike, tell
         ids = batch.rows.ids
         return p, range(batch.at, batch.at + len(p)) if ids is None else ids.tolist()
 
-    batches = _with_progress(source.batches(step, empty=True), tell)
+    batches, done = source.batches(step, empty=True), 0
     with (
         open_p_values(path, predictor.loss.labels, named) as write,
         closing(in_order(batches, found, _workers(predictor))) as blocks,
     ):
         for block in blocks:
             write(block)
-
-
-def _with_progress(batches: Iterable[Batch], tell: Tell | None) -> Iterator[Batch]:
-    for batch in batches:
-        if tell is not None:
-            tell(batch.at)
-        yield batch
+            done += len(block[0])
+            if tell is not None:
+                tell(done)
 
 
 def _workers(predictor: SetPredictor) -> int:

@@ -19,7 +19,7 @@ from udcp_dsl import InputError
 from udcp_dsl.prediction.rows.columns import ColumnSpec
 from udcp_dsl.prediction.rows.file_parts import find_parts, stream_part
 from udcp_dsl.prediction.rows.reading import read_column, read_rows
-from udcp_dsl.prediction.rows.source import Source
+from udcp_dsl.prediction.rows.source import Source, open_rows
 
 LABELS = ["ham", "spam", "eggs"]
 P = np.array([[0.5, 0.25, 0.25], [0.0, 1.0, 0.0], [0.125, 0.125, 0.75]])
@@ -77,6 +77,50 @@ def test_whatever_pyarrow_raises_of_a_damaged_file_names_it(
     ask = asks.get(where, lambda: read_rows(tmp_path / "p.parquet", LABELS))
     with pytest.raises(InputError, match=r"p\.parquet: is, despite its extension, not a \.parquet file"):
         ask()
+
+
+def as_number_of_rows(n: int) -> bytes:
+    """The header and the value of a field of 64 bits in a footer, for a number that takes two bytes."""
+    return bytes([0x16, (2 * n & 127) | 128, 2 * n >> 7])
+
+
+def claiming(file: Path, groups: tuple[int, ...], which: int, said: int, rows: int) -> None:
+    """A parquet file with row groups of these sizes; the footer says another size for one, and `rows` for the file."""
+    labels = {label: np.full(sum(groups), value) for label, value in zip(LABELS, (0.5, 0.25, 0.25), strict=True)}
+    table = pa.table({**labels, "id": range(sum(groups))})
+    with pq.ParquetWriter(file, table.schema) as writer:
+        for at, size in zip(np.cumsum((0, *groups)).tolist(), groups, strict=False):
+            writer.write_table(table.slice(at, size), row_group_size=size)
+    data = file.read_bytes()
+    for told, instead in ((groups[which], said), (sum(groups), rows)):
+        at = data.rindex(as_number_of_rows(told))  # of a group, the last such number; those of its columns come before
+        data = data[:at] + as_number_of_rows(instead) + data[at + 3 :]
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("groups", "which", "said", "rows", "most", "read", "message"),
+    [
+        ((600, 400), 0, 600, 1100, 100, 0, "its footer says 1,100 rows, but those of its row groups sum to 1,000"),
+        ((600, 400), 0, 600, 900, 100, 0, "its footer says 900 rows, but those of its row groups sum to 1,000"),
+        ((600, 400), 0, 700, 1100, 100, 600, r"row group 0 has 600 rows, but the footer says 700 \(groups are counted"),
+        ((600, 400), 0, 700, 1100, 5000, 0, "row groups 0 to 1 have 1,000 rows, but the footer says 1,100"),
+        # The first 1,100 rows would end with 30 of the third group.
+        ((1000, 70, 400), 1, 200, 1600, 1100, 0, "row groups 1 to 2 have 470 rows, but the footer says 600"),
+    ],
+)
+def test_row_groups_with_other_rows_than_the_footer_says(
+    groups: tuple[int, ...], which: int, said: int, rows: int, most: int, read: int, message: str, tmp_path: Path
+) -> None:
+    """No row of a group is taken for one of the group before."""
+    claiming(tmp_path / "p.parquet", groups, which, said, rows)
+    found: list[int] = []
+    batches = open_rows(tmp_path / "p.parquet", LABELS, id_column="id").batches(most)
+    with pytest.raises(InputError, match=rf"p\.parquet: is damaged: {message}"):
+        found.extend(len(batch.rows) for batch in batches)
+    assert sum(found) == read
+    with pytest.raises(InputError, match=r"p\.parquet: is damaged"):
+        read_column(tmp_path / "p.parquet", "id")
 
 
 def test_a_flipped_bit_is_an_input_error_that_names_the_file(tmp_path: Path) -> None:

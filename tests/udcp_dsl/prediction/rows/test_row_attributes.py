@@ -160,6 +160,11 @@ BAD_GROUPS: dict[str, tuple[Any, str]] = {
     "unhashable": (["x", ["y"], "z"], r"groups: row 1 \(counted from 0\) is a list, not a single value"),
     "NUL at the end": (["a", "a\0", "b"], r"groups: row 1 \(counted from 0\) ends in the character NUL: strip it"),
     "NUL alone": (["a", "b", "\0"], r"groups: row 2 \(counted from 0\) ends in the character NUL"),
+    "infinite": (["a", "b", float("inf")], r"groups: row 2 \(counted from 0\) is inf, not a finite number: pass texts"),
+    "half a character": (
+        ["a", "x\ud800", "b"],
+        r"groups: row 1 \(counted from 0\) has half a character, .*: 'x\\ud800'",
+    ),
     "two dimensions": (np.zeros((3, 2)), r"groups: the shape is \(3, 2\), expected one dimension; pass one column"),
 }
 
