@@ -178,7 +178,8 @@ def cell_from_dict(data: object, levels: tuple[Fraction, ...], rule: Rule, *, ra
 def _steps_from(data: object) -> Steps:
     d = fields(data, ("limits", "taus"), "steps")
     limits, taus = (np.array(decode(d[name], name), dtype=np.float64) for name in ("limits", "taus"))
-    rising = bool((limits[1:] >= limits[:-1]).all()) and bool((taus[1:] > taus[:-1]).all())
+    # The last two are both infinite if a calibration score is.
+    rising = bool((limits[1:] >= limits[:-1]).all()) and bool((taus[1:-1] > taus[:-2]).all())
     if taus.size != limits.size + 1 or not rising or taus[-1] != math.inf:
         raise InputError(f"calibration cell: the steps are damaged; {RESAVE}")
     return Steps(_frozen(limits), _frozen(taus))

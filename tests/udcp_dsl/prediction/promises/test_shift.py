@@ -81,6 +81,24 @@ def test_through_the_predictor(tmp_path: Any) -> None:
     np.testing.assert_array_equal(again.mask, sets.mask[:20])
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("way", ["weights", "adapt"])
+def test_saved_where_a_true_label_scores_infinity(way: str, tmp_path: Any) -> None:
+    P, y = rows(200, 0)
+    costly = udcp.loads("labels { a, b, c }  costs v { a: 1, b: 2, c: 3 }  loss l = sum(v)")
+    P[7], y[7] = [0.6, 0.4, 0.0], "c"
+    predictor, more = udcp.SetPredictor(costly, "ratio", alpha=0.2, repair=None), {}
+    if way == "weights":
+        predictor.calibrate(P, y, weights=np.ones(200))
+        more = {"weights": np.ones(200)}
+    else:
+        shift = udcp.LabelShift([0.3, 0.3, 0.4], [0.2, 0.2, 0.6])
+        predictor = predictor.calibrate(P, y).adapt(shift, calibration=(P, y))
+    predictor.save(tmp_path / "p.json")
+    again = udcp.SetPredictor.load(tmp_path / "p.json")
+    np.testing.assert_array_equal(again.predict_set(P, **more).mask, predictor.predict_set(P, **more).mask)
+
+
 @pytest.mark.parametrize("conditional", ["class", "difficulty", "group"])
 def test_with_conditions(conditional: Any, tmp_path: Any) -> None:
     P, y = rows(300, 2)

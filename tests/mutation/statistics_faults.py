@@ -1,0 +1,25 @@
+"""Faults in estimates: weights of a shift, costs at equal coverage, folds, and numbers at infinite scores."""
+
+from __future__ import annotations
+
+from fault import Fault
+
+P_VALUES = "tests/udcp_dsl/prediction/calibrate/test_p_values.py"
+MASSES = "tests/udcp_dsl/prediction/calibrate/test_masses.py"
+
+STATISTICS_FAULTS = (
+    Fault(
+        "p-values: infinite scores count as above an infinite score",
+        "udcp_dsl/prediction/calibrate/p_values.py",
+        "    above[np.isposinf(scores)] = 0  # the float after infinity is infinity\n",
+        "",
+        (P_VALUES, "-k", "infinite"),
+    ),
+    Fault(
+        "saved weights: an infinite calibration score is taken for damage",
+        "udcp_dsl/prediction/calibrate/cells.py",
+        "(taus[1:-1] > taus[:-2])",
+        "(taus[1:] > taus[:-1])",
+        (MASSES, "-k", "infinite"),
+    ),
+)
