@@ -30,7 +30,7 @@ from udcp_dsl.expression.rows.given import RowInputs
 from udcp_dsl.loss import Loss, load, loads
 from udcp_dsl.prediction.calibrate import Level, exact_level, show_level
 from udcp_dsl.prediction.calibrate.checked_arrays import as_weights
-from udcp_dsl.prediction.calibrate.cross import CrossCalibration, equal_folds
+from udcp_dsl.prediction.calibrate.cross import CrossCalibration, equal_folds, warn_of_many_folds
 from udcp_dsl.prediction.containers import refuse_another_index
 from udcp_dsl.prediction.evaluation import Evaluation, evaluate, measure
 from udcp_dsl.prediction.input_warnings import warn_of_high_alpha
@@ -403,6 +403,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         given = loss.inputs_of(inputs, n)
         self._seed = int(rng.randint(1 << 31))
         folds = equal_folds(n, self.cv, np.random.default_rng(self._seed))
+        warn_of_many_folds(n, len(folds), self._levels)
 
         def fitted(rows: npt.NDArray[np.intp]) -> Any:
             return clone(self.estimator).fit(_safe_indexing(X, rows), _safe_indexing(y, rows))

@@ -7,7 +7,16 @@ from fault import Fault
 P_VALUES = "tests/udcp_dsl/prediction/calibrate/test_p_values.py"
 MASSES = "tests/udcp_dsl/prediction/calibrate/test_masses.py"
 
+CROSS = "tests/udcp_dsl/prediction/calibrate/test_cross.py"
+
 STATISTICS_FAULTS = (
+    Fault(
+        "cv: folds are counted as large enough by the usual formula",
+        "udcp_dsl/prediction/calibrate/cross.py",
+        "    return (Fraction(k - larger, m + 1) + Fraction(larger, m + 2)) / k\n",
+        "    return Fraction(1, n + 1)\n",
+        (CROSS, "-k", "folds_that_do"),
+    ),
     Fault(
         "p-values: infinite scores count as above an infinite score",
         "udcp_dsl/prediction/calibrate/p_values.py",
