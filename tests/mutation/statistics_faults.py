@@ -9,7 +9,23 @@ MASSES = "tests/udcp_dsl/prediction/calibrate/test_masses.py"
 
 CROSS = "tests/udcp_dsl/prediction/calibrate/test_cross.py"
 
+ESTIMATED = "tests/udcp_dsl/prediction/promises/test_shift.py"
+
 STATISTICS_FAULTS = (
+    Fault(
+        "estimated weights: the odds of rows that the classifier was fitted on",
+        "udcp_dsl/prediction/promises/shift.py",
+        "own, others = fold == j, fold != j",
+        "own, others = fold == j, fold >= 0",
+        (ESTIMATED, "-k", "not_seen"),
+    ),
+    Fault(
+        "estimated weights: a classifier draws its own random state",
+        "udcp_dsl/prediction/promises/shift.py",
+        '    if hasattr(classifier, "get_params"):',
+        "    if False:",
+        (ESTIMATED, "-k", "forest"),
+    ),
     Fault(
         "cv: folds are counted as large enough by the usual formula",
         "udcp_dsl/prediction/calibrate/cross.py",
