@@ -4,8 +4,9 @@ Fold j of k has m_j rows and a score learnt on the other folds. In fold j, the c
 p-value p_j(y) = (1 + number of the m_j scores at or above its own) / (m_j + 1), and y is in the set if the *mean* of
 the k p-values is above alpha. Twice the mean of p-values is a p-value, however they depend on each other: so coverage
 is at least 1 - 2 alpha, exactly; in practice it is near 1 - alpha. For equal folds, the mean is (sum of the counts + k)
-/ (n + k), so no label is ever left out if k / (n + k) is above alpha. The usual formula, with + 1 instead of + k, is not a
-mean of p-values: with one row per fold and dependent scores, it may cover one half although it claims 1 - 2 / (k + 1).
+/ (n + k), so no label is ever left out if k / (n + k) is above alpha. The usual formula, with + 1 instead of + k, is
+not a mean of p-values: with one row per fold and dependent scores, it may cover one half although it claims 1 - 2 / (k
++ 1).
 """
 
 from __future__ import annotations

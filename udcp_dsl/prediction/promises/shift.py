@@ -1,11 +1,11 @@
 """`weights`: how many times as likely a row is among the new rows as among the old, estimated by a classifier.
 
 With q(x) the probability that a row is new rather than old, the ratio of the densities is q / (1 - q) times n_old /
-n_new. Most classifiers are too sure of the rows that they were fitted on: a forest says q near 0 for old rows and near 1
-for new ones even if nothing has shifted. So each row gets the odds of a copy that was fitted on other rows. (The default,
-a penalised logistic regression, has few parameters; its odds are nearer to the truth if it is fitted on all rows.) With
-the true ratio, weighted calibration covers the new rows exactly. With an estimate, coverage is not exact, and a warning
-says so.
+n_new. Most classifiers are too sure of the rows that they were fitted on: a forest says q near 0 for old rows and near
+1 for new ones even if nothing has shifted. So each row gets the odds of a copy that was fitted on other rows. (The
+default, a penalised logistic regression, has few parameters; its odds are nearer to the truth if it is fitted on all
+rows.) With the true ratio, weighted calibration covers the new rows exactly. With an estimate, coverage is not exact,
+and a warning says so.
 """
 
 from __future__ import annotations
