@@ -11,7 +11,30 @@ CROSS = "tests/udcp_dsl/prediction/calibrate/test_cross.py"
 
 ESTIMATED = "tests/udcp_dsl/prediction/promises/test_shift.py"
 
+CURVES = "tests/udcp_dsl/comparison/test_curves.py"
+
 STATISTICS_FAULTS = (
+    Fault(
+        "cost at equal coverage: the slope is treated as known",
+        "udcp_dsl/comparison/curves.py",
+        "stretch = away * min(",
+        "stretch = 0.0 * min(",
+        (CURVES, "-k", "by_hand"),
+    ),
+    Fault(
+        "saving: the slopes of two oracles are treated as one",
+        "udcp_dsl/comparison/curves.py",
+        "overlap = 1 - math.sqrt(max(0.0, 1 - alike[0, 1] / spread) / 2) if spread > 0 else 0.0",
+        "overlap = 1.0",
+        (CURVES, "-k", "overlap"),
+    ),
+    Fault(
+        "cost at equal coverage: the normal quantile, however few rows are missed",
+        "udcp_dsl/comparison/curves.py",
+        "stdtrit(max(1.0, missed - 1), _HIGH)",
+        "stdtrit(1e6, _HIGH)",
+        (CURVES, "-k", "by_hand"),
+    ),
     Fault(
         "estimated weights: the odds of rows that the classifier was fitted on",
         "udcp_dsl/prediction/promises/shift.py",
