@@ -13,7 +13,23 @@ ESTIMATED = "tests/udcp_dsl/prediction/promises/test_shift.py"
 
 CURVES = "tests/udcp_dsl/comparison/test_curves.py"
 
+ROUTED = "tests/udcp_dsl/inputs/test_sklearn.py"
+
 STATISTICS_FAULTS = (
+    Fault(
+        "metadata routing: what the estimator requests is dropped",
+        "udcp_dsl/sklearn.py",
+        "_safe_indexing(y, rows), **params)",
+        "_safe_indexing(y, rows))",
+        (ROUTED, "-k", "requests"),
+    ),
+    Fault(
+        "metadata routing: the first rows' values for the rows that train",
+        "udcp_dsl/sklearn.py",
+        "params=routed, indices=rows)",
+        "params=routed, indices=np.arange(len(rows)))",
+        (ROUTED, "-k", "requests"),
+    ),
     Fault(
         "cost at equal coverage: the slope is treated as known",
         "udcp_dsl/comparison/curves.py",
