@@ -6,18 +6,21 @@ from fault import Fault
 
 P_VALUES = "tests/udcp_dsl/prediction/calibrate/test_p_values.py"
 MASSES = "tests/udcp_dsl/prediction/calibrate/test_masses.py"
-
 CROSS = "tests/udcp_dsl/prediction/calibrate/test_cross.py"
-
 ESTIMATED = "tests/udcp_dsl/prediction/promises/test_shift.py"
-
 CURVES = "tests/udcp_dsl/comparison/test_curves.py"
-
 ROUTED = "tests/udcp_dsl/inputs/test_sklearn.py"
-
 PLAN = "tests/udcp_dsl/validation/test_plan.py"
+COMPARISON = "tests/udcp_dsl/test_comparison.py"
 
 STATISTICS_FAULTS = (
+    Fault(
+        "worth of a miss: another oracle's in the data of a comparison",
+        "udcp_dsl/comparison/results.py",
+        '{"loss": loss, "oracle": oracle, "alpha": point.alpha',
+        '{"loss": loss, "oracle": "ratio", "alpha": point.alpha',
+        (COMPARISON, "-k", "worth"),
+    ),
     Fault(
         "validate: classifiers that the budget leaves untried are not named",
         "udcp_dsl/validation/coverage_trials.py",
