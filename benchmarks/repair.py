@@ -148,8 +148,8 @@ def verdicts(rows: list[dict[str, Any]]) -> tuple[bool, list[str]]:
     lines = [
         "Repaired `price` is the cheapest, or within two standard errors of it, in "
         f"{f'{len(rows) - len(lost)} of' if lost else 'all'} {len(rows)} rows.",
-        f"In {len(worse) or 'no'} row{'s' if len(worse) > 1 else ''} is it more than 3 percent (and two standard "
-        "errors) above `price` without repair.",
+        f"In {len(worse) or 'no'} row{'s' if len(worse) > 1 else ''} of this table is it more than 3 percent (and two "
+        "standard errors) above `price` without repair.",
     ]
     for row in lost:
         for other in cheaper(row):

@@ -17,8 +17,15 @@ try:
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
     from sklearn.model_selection import train_test_split
     from sklearn.utils import _safe_indexing, check_random_state, indexable
+    from sklearn.utils.metadata_routing import (
+        MetadataRouter,
+        MethodMapping,
+        _routing_enabled,
+        get_routing_for_object,
+        process_routing,
+    )
     from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
+    from sklearn.utils.validation import _check_method_params, _num_samples, check_is_fitted, column_or_1d
 except ImportError:
     from udcp_dsl.diagnostics import install_hint
 
@@ -30,7 +37,7 @@ from udcp_dsl.expression.rows.given import RowInputs
 from udcp_dsl.loss import Loss, load, loads
 from udcp_dsl.prediction.calibrate import Level, exact_level, show_level
 from udcp_dsl.prediction.calibrate.checked_arrays import as_weights
-from udcp_dsl.prediction.calibrate.cross import CrossCalibration, equal_folds
+from udcp_dsl.prediction.calibrate.cross import CrossCalibration, equal_folds, warn_of_many_folds
 from udcp_dsl.prediction.containers import refuse_another_index
 from udcp_dsl.prediction.evaluation import Evaluation, evaluate, measure
 from udcp_dsl.prediction.input_warnings import warn_of_high_alpha
@@ -138,7 +145,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             setattr(self, name, given[name])
 
     def fit(
-        self, X: Any, y: Any, *, groups: Any = None, weights: Any = None, inputs: Any = None
+        self, X: Any, y: Any, *, groups: Any = None, weights: Any = None, inputs: Any = None, **fit_params: Any
     ) -> UtilitySetClassifier:
         """Fit a clone of the estimator on one part of the rows, and calibrate on the rest.
 
@@ -160,6 +167,9 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         inputs : mapping or frame, optional
             Numbers that the loss reads for each row. Costs per label are in the order of the labels of the spec.
             `set_fit_request(inputs=True, groups=True)` lets pipelines and `cross_validate` pass them on.
+        **fit_params
+            What the estimator's `fit` requests by scikit-learn's metadata routing, such as `sample_weight`. It gets
+            the values of the rows that it is fitted on; they do not affect calibration.
 
         Returns
         -------
@@ -168,6 +178,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         """
         X, y, groups = indexable(X, y, groups)
         _check_rows(X, inputs, y=y, groups=groups, weights=weights)
+        routed = self._routed(fit_params, groups=groups, weights=weights, inputs=inputs)
         given = None if weights is None else as_weights(weights, _num_samples(X))
         target = _checked_target(y)
         loss = self._compiled_loss(np.unique(target))
@@ -176,14 +187,14 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             self.__dict__.pop(name, None)
         if self.cv is not None:
             _refuse_with_cv(groups=groups, weights=weights)
-            return self._fit_cross(X, y, target, loss, rng, inputs)
+            return self._fit_cross(X, y, target, loss, rng, inputs, routed)
         # Of all rows, so that errors name the user's rows, and those that train are checked, too.
         numbers = self._promise().reads(loss).inputs_of(inputs, _num_samples(X))
         training, held_out = train_test_split(
             np.arange(_num_samples(X)), test_size=self.calibration_size, random_state=rng
         )
         _require_probabilities(self.estimator)
-        self.estimator_ = clone(self.estimator).fit(_safe_indexing(X, training), _safe_indexing(y, training))
+        self.estimator_ = self._fitted(X, y, training, routed)
         self.classes_, self._prefit = np.unique(target), False
         kept = None if groups is None else _safe_indexing(groups, held_out)
         own = None if given is None else given[held_out]
@@ -378,6 +389,39 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         found = measure(sets, given, alpha=level, oracle=self.oracle, promise=Promise(alpha=level))
         return Evaluation(**vars(found), made=sets)
 
+    def get_metadata_routing(self) -> Any:
+        """What `fit` and `score` request for themselves, and what `fit` passes on to the estimator.
+
+        Returns
+        -------
+        sklearn.utils.metadata_routing.MetadataRouter
+            The requests of the classifier and of its estimator.
+        """
+        passed_on = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=passed_on)
+
+    def _routed(self, fit_params: Mapping[str, Any], **own: Any) -> Mapping[str, Any]:
+        """What the estimator's `fit` requests, of `fit_params` and of our own arguments."""
+        if not _routing_enabled():
+            if fit_params:
+                name = next(iter(fit_params))
+                raise InputError(
+                    f"fit got {name}, which reaches the estimator only by metadata routing: call "
+                    f"sklearn.set_config(enable_metadata_routing=True) and estimator.set_fit_request({name}=True)"
+                )
+            return {}
+        given = {name: x for name, x in own.items() if x is not None}
+        also = get_routing_for_object(self.estimator).consumes("fit", given)
+        routed = process_routing(self, "fit", **fit_params, **{name: given[name] for name in also})
+        found: Mapping[str, Any] = routed.estimator.fit
+        return found
+
+    def _fitted(self, X: Any, y: Any, rows: npt.NDArray[np.intp], routed: Mapping[str, Any]) -> Any:
+        """A clone of the estimator, fitted on some rows with their share of what it requests."""
+        params = _check_method_params(X, params=routed, indices=rows)
+        return clone(self.estimator).fit(_safe_indexing(X, rows), _safe_indexing(y, rows), **params)
+
     def _probabilities(self, X: Any, estimator: Any = None) -> npt.NDArray[Any]:
         """The estimator's probabilities in the order of the loss; 0 for labels that it does not know."""
         fitted = self.estimator_ if estimator is None else estimator
@@ -389,7 +433,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     # Every row trains and calibrates
 
     def _fit_cross(
-        self, X: Any, y: Any, target: npt.NDArray[Any], loss: Loss, rng: Any, inputs: Any
+        self, X: Any, y: Any, target: npt.NDArray[Any], loss: Loss, rng: Any, inputs: Any, routed: Mapping[str, Any]
     ) -> UtilitySetClassifier:
         names = ("miss", "conditional", "bins", "confidence", "simultaneous", "risk", "randomize", "pool")
         _refuse_with_cv(**{name: getattr(self, name) for name in names})
@@ -403,9 +447,10 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         given = loss.inputs_of(inputs, n)
         self._seed = int(rng.randint(1 << 31))
         folds = equal_folds(n, self.cv, np.random.default_rng(self._seed))
+        warn_of_many_folds(n, len(folds), self._levels)
 
         def fitted(rows: npt.NDArray[np.intp]) -> Any:
-            return clone(self.estimator).fit(_safe_indexing(X, rows), _safe_indexing(y, rows))
+            return self._fitted(X, y, rows, routed)
 
         self.classes_, self._prefit = np.unique(target), False
         self.estimator_ = fitted(np.arange(n))

@@ -9,6 +9,7 @@ from limit_faults import LIMIT_FAULTS
 from machine_faults import MACHINE_FAULTS
 from promise_faults import PROMISE_FAULTS
 from row_faults import ROW_FAULTS
+from statistics_faults import STATISTICS_FAULTS
 from watch_faults import WATCH_FAULTS
 
 CALIBRATE = "tests/udcp_dsl/prediction/calibrate/test_calibration.py"
@@ -407,6 +408,7 @@ _MATHEMATICS = (
 KINDS = {
     "Meaning, scores and calibration": _MATHEMATICS,
     "Guarantees": PROMISE_FAULTS,
+    "Estimates and comparisons": STATISTICS_FAULTS,
     "Limits": LIMIT_FAULTS,
     "Inputs per row": ROW_FAULTS,
     "Monitoring, p-values and decisions": WATCH_FAULTS,

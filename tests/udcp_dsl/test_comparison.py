@@ -384,6 +384,15 @@ def test_as_data(comparison: Comparison) -> None:
     assert data["runs"][-1]["term_2_cost"] is None
 
 
+def test_the_worth_of_a_miss_names_its_oracle(comparison: Comparison) -> None:
+    data = comparison.as_dict()["worth of a miss"]
+    found = {(x["loss"], x["oracle"], x["alpha"]): x["worth"] for x in data}
+    assert len(found) == len(data)
+    curves = comparison.along.items()
+    assert found == {(*key, x.alpha): x.worth for key, curve in curves for x in curve.points if x.worth is not None}
+    assert {oracle for _, oracle, _ in found} == {"price"}
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])
 def test_runs_as_a_file(comparison: Comparison, tmp_path: Path, ending: str) -> None:
     file = tmp_path / f"runs.{ending}"

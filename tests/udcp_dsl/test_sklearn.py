@@ -28,6 +28,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import udcp_dsl as udcp
 from tests.specs import size_of
+from udcp_dsl.prediction.calibrate import CalibrationWarning
 from udcp_dsl.prediction.calibrate.cross import equal_folds
 from udcp_dsl.sklearn import UtilitySetClassifier
 
@@ -334,6 +335,16 @@ def test_a_temperature_that_is_given_goes_with_cv() -> None:
     assert np.array_equal(made.predict_set(new).mask, made.p_values(new) > 0.2)
     twin = pickle.loads(pickle.dumps(made))
     assert np.array_equal(twin.p_values(new), made.p_values(new))
+
+
+@pytest.mark.parametrize(("cv", "offer"), [(10, "cv=6 or fewer folds"), (60, "cv=6 or fewer folds"), (6, None)])
+def test_too_many_folds_for_the_rows_are_told(cv: int, offer: str | None, recwarn: pytest.WarningsRecorder) -> None:
+    X, y = small(60, 0)
+    made = UtilitySetClassifier(LogisticRegression(), alpha=0.1, cv=cv).fit(X, y)
+    told = [str(w.message) for w in recwarn if issubclass(w.category, CalibrationWarning)]
+    assert made.predict_set(X).mask.all() == (offer is not None)
+    assert len(told) == (offer is not None)
+    assert offer is None or offer in told[0]
 
 
 def test_what_cv_excludes_is_refused() -> None:

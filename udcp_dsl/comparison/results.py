@@ -494,8 +494,8 @@ class Comparison(Result):
                 {"loss": loss, "oracle": oracle, "points": points} for (loss, oracle), points in self.curves.items()
             ],
             "worth of a miss": [
-                {"loss": loss, "alpha": point.alpha, "worth": point.worth}
-                for (loss, _), curve in self.along.items()
+                {"loss": loss, "oracle": oracle, "alpha": point.alpha, "worth": point.worth}
+                for (loss, oracle), curve in self.along.items()
                 for point in curve.points
                 if point.worth is not None
             ],

@@ -7,7 +7,7 @@ randomised sets. The probability that a correct predictor fails any test is at m
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -42,9 +42,11 @@ def coverage(
     """Trials of every oracle at every level with every kind of classifier, judged one by one and pooled.
 
     If time is short, the oracles take turns as long as another trial is likely to fit; each that is not slow has at
-    least one. Oracles that raise an error are removed from `chosen`.
+    least one, and the classifiers that it was not tried with are named. Oracles that raise an error are removed from
+    `chosen`.
     """
     trials: dict[str, list[Trials]] = {item.name: [] for item in chosen}
+    untried = {(item.name, alpha): dict.fromkeys(CLASSIFIERS) for item in chosen if not item.slow for alpha in alphas}
     longest: dict[tuple[str, Fraction], float] = {}
     broken: dict[str, CounterExample] = {}
     in_turn = sorted(chosen, key=lambda item: (item.name != DEFAULT, item.slow))
@@ -63,20 +65,27 @@ def coverage(
                     continue
                 began = plan.now()
                 try:
-                    trial = next(every, None)
+                    kind, trial = next(every, ("", None))
                 except Exception as error:  # a third-party oracle may raise anything
                     broken[item.name] = raised(error)
                     continue
                 if trial is None:
                     del going[key]
                     continue
+                untried.get(key, {}).pop(kind, None)
                 if trial.repeats:
                     trials[item.name].append(trial)
                 longest[key] = max(longest.get(key, 0.0), plan.now() - began)
     whole = {name: every for name, every in trials.items() if name not in broken}
     chosen[:] = [item for item in chosen if item.name not in broken]
     raising = [Verdict(f"{name}: it accepts all rows", False, 1, "", example) for name, example in broken.items()]
-    return [*_thresholds(alphas), *judged(whole, family_wise), *raising]
+    left = [] if plan.rounds is not None else [_no_time(*key, kinds) for key, kinds in untried.items() if kinds]
+    return [*_thresholds(alphas), *judged(whole, family_wise), *left, *raising]
+
+
+def _no_time(name: str, alpha: Fraction, kinds: Iterable[str]) -> Verdict:
+    claim = f"{name}: {COVERAGE}, alpha {show_level(alpha)}, for these classifiers: {', '.join(kinds)}"
+    return Verdict(claim, None, 0, "there was no time: give a larger budget")
 
 
 def judged(trials: dict[str, list[Trials]], family_wise: float) -> Iterator[Verdict]:
@@ -105,7 +114,8 @@ def judged(trials: dict[str, list[Trials]], family_wise: float) -> Iterator[Verd
 
 def _trials(
     loss: Loss, predictor: SetPredictor, item: Chosen, number: int, rng: np.random.Generator, plan: Plan
-) -> Iterator[Trials]:
+) -> Iterator[tuple[str, Trials]]:
+    """Kinds of classifiers with the trials of each; "" for those of randomised sets."""
     if item.slow:
         yield from _slow_trials(loss, predictor, number, rng, plan)
         return
@@ -114,7 +124,7 @@ def _trials(
     if plan.rounds is None and number == 0:  # a small one, to see how long trials take
         problem, sizes = Problem.generated(loss.K, rng), {"n_cal": 3 * need if item.tuned else need, "n_test": need}
         about = f"{item.name}, {problem.kind} classifier"
-        yield coverage_trials(predictor, problem, repeats=1, rng=rng, name=about, **sizes)
+        yield problem.kind, coverage_trials(predictor, problem, repeats=1, rng=rng, name=about, **sizes)
     every = list(enumerate(CLASSIFIERS))
     for place, kind in every[number % 3 :: 3] if item.tuned else every:  # tuning takes most of the time
         dtype = (np.float64, np.float32, np.float16)[int(rng.integers(3))]
@@ -123,9 +133,9 @@ def _trials(
         n_cal = max(_LARGE, 2 * need) if large else int(rng.choice([need, 2 * need, 3 * need + 1]))
         sizes = {"n_cal": 3 * n_cal if item.tuned else n_cal, "n_test": 100 if large else 30}
         about = f"{item.name}, {kind} classifier, {np.dtype(dtype)}"
-        yield coverage_trials(predictor, problem, repeats=1 if large else 3, rng=rng, name=about, **sizes)
+        yield kind, coverage_trials(predictor, problem, repeats=1 if large else 3, rng=rng, name=about, **sizes)
     if not item.tuned:
-        yield _randomized(loss, item, alpha, need, rng)
+        yield "", _randomized(loss, item, alpha, need, rng)
 
 
 def _randomized(loss: Loss, item: Chosen, alpha: Fraction, n_cal: int, rng: np.random.Generator) -> Trials:
@@ -143,7 +153,7 @@ def _randomized(loss: Loss, item: Chosen, alpha: Fraction, n_cal: int, rng: np.r
 
 def _slow_trials(
     loss: Loss, predictor: SetPredictor, number: int, rng: np.random.Generator, plan: Plan
-) -> Iterator[Trials]:
+) -> Iterator[tuple[str, Trials]]:
     need = points_needed(predictor.alphas[0])
     if need > _SLOW_POINTS:
         return
@@ -157,7 +167,7 @@ def _slow_trials(
         if plan.late("coverage", 2 * sum(sizes.values()) * (plan.now() - began)):  # scored twice: sets and ties
             return
     about = f"{predictor.oracle.name}, {kind} classifier"
-    yield coverage_trials(predictor, problem, repeats=1, rng=rng, name=about, **sizes)
+    yield kind, coverage_trials(predictor, problem, repeats=1, rng=rng, name=about, **sizes)
 
 
 def _thresholds(alphas: Sequence[Fraction]) -> Iterator[Verdict]:

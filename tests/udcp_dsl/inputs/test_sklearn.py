@@ -1,4 +1,5 @@
-"""Inputs per row through the scikit-learn class: fitted with their rows, requested, routed, split with the rows."""
+"""Inputs per row through the scikit-learn class: fitted with their rows, requested, routed, split with the rows; and
+what the estimator itself requests."""
 
 from __future__ import annotations
 
@@ -14,10 +15,11 @@ from udcp_dsl.diagnostics import InputError
 pd = pytest.importorskip("pandas")
 sklearn = pytest.importorskip("sklearn")
 
+from sklearn.exceptions import UnsetMetadataPassedError  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate, train_test_split  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
-from sklearn.preprocessing import StandardScaler  # noqa: E402
+from sklearn.preprocessing import FunctionTransformer, StandardScaler  # noqa: E402
 from sklearn.utils import check_random_state  # noqa: E402
 
 from udcp_dsl.sklearn import UtilitySetClassifier, set_scorer  # noqa: E402
@@ -145,7 +147,8 @@ def test_cross_conformal_sets_read_them_too() -> None:
 @pytest.mark.usefixtures("routed")
 def test_metadata_can_be_requested() -> None:
     asked = model().set_fit_request(inputs=True, groups=True, weights=True)
-    assert asked.get_metadata_routing().fit.requests == {"inputs": True, "groups": True, "weights": True}
+    names = ["inputs", "groups", "weights", "sample_weight"]
+    assert asked.get_metadata_routing().consumes("fit", names) == {"inputs", "groups", "weights"}
     scorer = set_scorer("neg_cost").set_score_request(inputs=True, groups=True, weights=False)
     assert scorer.get_metadata_routing().score.requests == {"inputs": True, "groups": True, "weights": False}
 
@@ -219,3 +222,58 @@ def test_measures_and_estimators_that_there_are_not() -> None:
     X, y, _ = rows()
     with pytest.raises(InputError, match="LogisticRegression predicts no sets"):
         set_scorer()(LogisticRegression().fit(X, y), X, y)
+
+
+# --- what the estimator requests ---
+
+
+class Seeing(LogisticRegression):  # type: ignore[misc]  # scikit-learn ships no types
+    """Keeps what its `fit` is given."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Any:
+        self.seen = {"X": X, "sample_weight": sample_weight, "groups": groups}
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.usefixtures("routed")
+@pytest.mark.parametrize("cv", [None, 3])
+def test_the_estimator_gets_what_it_requests_for_the_rows_that_it_is_fitted_on(cv: int | None) -> None:
+    X, y = rows()[:2]
+    weights = X[:, 0] ** 2
+    inner = Seeing().set_fit_request(sample_weight=True, groups=True)
+    own = {} if cv else {"groups": X[:, 1] > 0}
+    made = UtilitySetClassifier(inner, cv=cv, alpha=0.2, conditional=None if cv else "group")
+    made.fit(X, y, sample_weight=weights, **own)
+    fitted = [made.estimator_, *(estimator for estimator, _ in made._folds)] if cv else [made.estimator_]
+    for each in fitted:
+        np.testing.assert_array_equal(each.seen["sample_weight"], each.seen["X"][:, 0] ** 2)
+        assert cv or (each.seen["groups"] == (each.seen["X"][:, 1] > 0)).all()
+    assert {len(each.seen["X"]) for each in fitted} == ({N, 2 * N // 3} if cv else {3 * N // 4})
+
+
+@pytest.mark.usefixtures("routed")
+def test_cross_validation_and_pipelines_pass_on_what_the_estimator_requests() -> None:
+    X, y = rows()[:2]
+    weights, folds = X[:, 0] ** 2, KFold(2)
+    made = UtilitySetClassifier(Seeing().set_fit_request(sample_weight=True), alpha=0.2)
+    more = {"params": {"sample_weight": weights}, "scoring": set_scorer(), "return_estimator": True}
+    for model in (made, make_pipeline(FunctionTransformer(), made)):
+        for fitted in cross_validate(model, X, y, cv=folds, error_score="raise", **more)["estimator"]:
+            seen = (fitted if model is made else fitted[-1]).estimator_.seen
+            np.testing.assert_array_equal(seen["sample_weight"], seen["X"][:, 0] ** 2)
+
+
+@pytest.mark.usefixtures("routed")
+def test_what_nobody_requests_is_an_error() -> None:
+    X, y = rows()[:2]
+    with pytest.raises(UnsetMetadataPassedError, match=r"sample_weight.*Seeing\.fit"):
+        UtilitySetClassifier(Seeing(), alpha=0.2).fit(X, y, sample_weight=np.ones(N))
+    with pytest.raises(TypeError, match="sample_wait"):
+        UtilitySetClassifier(Seeing(), alpha=0.2).fit(X, y, sample_wait=np.ones(N))
+    UtilitySetClassifier(Seeing(), alpha=0.2, conditional="group").fit(X, y, groups=np.zeros(N))  # not requested
+
+
+def test_without_routing_the_way_to_the_estimator_is_named() -> None:
+    X, y = rows()[:2]
+    with pytest.raises(udcp.InputError, match=r"fit got sample_weight, .*set_fit_request\(sample_weight=True\)"):
+        UtilitySetClassifier(Seeing()).fit(X, y, sample_weight=np.ones(N))

@@ -35,8 +35,10 @@ def test_where_chance_decides_on_one_split_all_splits_do(
     rows = 5 + rng.standard_normal(400)
     dearer = rows + rng.standard_normal(400)
     dearer += rows.mean() + gap - dearer.mean()
+    none = np.zeros(400)
     costs = {
-        name: MatchedCost(float(x.mean()), x - x.mean(), len(x)) for name, x in {"lac": rows, "price": dearer}.items()
+        name: MatchedCost(float(x.mean()), x - x.mean(), 400, 0.9, none, none, 0.0)
+        for name, x in {"lac": rows, "price": dearer}.items()
     }
     monkeypatch.setattr(module, "matched", lambda _, s, alpha=None: costs[s.oracle])
     comparison: Any = SimpleNamespace(

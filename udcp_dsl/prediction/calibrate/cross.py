@@ -4,8 +4,9 @@ Fold j of k has m_j rows and a score learnt on the other folds. In fold j, the c
 p-value p_j(y) = (1 + number of the m_j scores at or above its own) / (m_j + 1), and y is in the set if the *mean* of
 the k p-values is above alpha. Twice the mean of p-values is a p-value, however they depend on each other: so coverage
 is at least 1 - 2 alpha, exactly; in practice it is near 1 - alpha. For equal folds, the mean is (sum of the counts + k)
-/ (n + k). The usual formula, with + 1 instead of + k, is not a mean of p-values: with one row per fold and dependent
-scores, it may cover one half although it claims 1 - 2 / (k + 1).
+/ (n + k), so no label is ever left out if k / (n + k) is above alpha. The usual formula, with + 1 instead of + k, is
+not a mean of p-values: with one row per fold and dependent scores, it may cover one half although it claims 1 - 2 / (k
++ 1).
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
+from itertools import count
+from math import ceil, floor, lcm
 
 import numpy as np
 from numpy.typing import NDArray
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.prediction.calibrate.calibration_scores import RankTable
 from udcp_dsl.prediction.calibrate.checked_arrays import FloatArray, IntArray, as_scores
+from udcp_dsl.prediction.calibrate.levels import show_level
+from udcp_dsl.prediction.calibrate.shortage import CalibrationWarning
 
 
 def equal_folds(n: int, k: int, rng: np.random.Generator) -> list[IntArray]:
@@ -34,6 +38,29 @@ def equal_folds(n: int, k: int, rng: np.random.Generator) -> list[IntArray]:
     if n < k:
         raise InputError(f"{n} rows cannot be split into {k} folds: give more rows or fewer folds")
     return [np.sort(fold) for fold in np.array_split(rng.permutation(n), int(k))]
+
+
+def warn_of_many_folds(n: int, k: int, levels: Sequence[Fraction]) -> None:
+    """Warn if k folds of n rows have so few rows each that no label is ever left out; say which k would do."""
+    for level in levels:
+        if _least_p_value(n, k) <= level:
+            continue
+        # The least p-value is at least k / (n + k), rises with k and falls with n.
+        most = floor(n * level / (1 - level))
+        fewer = next((j for j in range(min(most, k - 1), 1, -1) if _least_p_value(n, j) <= level), None)
+        need = next(rows for rows in count(ceil(k * (1 - level) / level)) if _least_p_value(rows, k) <= level)
+        offer = "give more rows" if fewer is None else f"give cv={fewer} or fewer folds, more rows"
+        warn(
+            f"too few rows for cv={k}: alpha {show_level(level)} needs {need} rows, and there are {n}. So every "
+            f"prediction set contains all labels; {offer} or a larger alpha",
+            CalibrationWarning,
+        )
+
+
+def _least_p_value(n: int, k: int) -> Fraction:
+    """The mean p-value over k equal folds of n rows of a label whose score is above all others."""
+    m, larger = divmod(n, k)
+    return (Fraction(k - larger, m + 1) + Fraction(larger, m + 2)) / k
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,6 +82,7 @@ def _of_cell(scores: FloatArray, parts: list[RankTable], rule: Rule, draws: Floa
     if draws is None:
         return np.asarray((count + 1) / (n + 1), dtype=np.float64)
     above = np.sum([part.at_least(np.nextafter(scores, np.inf)) for part in parts], axis=0)
+    above[np.isposinf(scores)] = 0  # the float after infinity is infinity
     return np.asarray((above + draws * (1 + count - above)) / (n + 1), dtype=np.float64)
 
 

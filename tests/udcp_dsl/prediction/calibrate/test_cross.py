@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate.cross import CrossCalibration, equal_folds
+from udcp_dsl.prediction.calibrate import CalibrationWarning
+from udcp_dsl.prediction.calibrate.cross import CrossCalibration, equal_folds, warn_of_many_folds
 
 if TYPE_CHECKING:
     from tests.conftest import Sizes
@@ -69,6 +72,36 @@ def test_their_law_where_folds_are_independent(sizes: Sizes) -> None:
         share = (found <= (total + k) / (k * m + k) + 1e-12).mean()
         assert abs(share - chance) < 4.5 * np.sqrt(chance * (1 - chance) / runs)
         assert chance <= 2 * (total + k) / (k * m + k)
+
+
+@given(st.integers(2, 60), st.data(), st.fractions(Fraction(1, 40), Fraction(1, 2), max_denominator=60))
+def test_a_warning_comes_exactly_where_every_set_is_full_and_names_folds_that_do(
+    n: int, data: st.DataObject, alpha: Fraction
+) -> None:
+    def is_full(rows: int, k: int) -> bool:
+        folds = equal_folds(rows, k, np.random.default_rng(0))
+        above_all = [np.array([[1.0]])] * k
+        return bool(CrossCalibration.of([np.zeros(len(fold)) for fold in folds]).sets(above_all, alpha)[0, 0])
+
+    k = data.draw(st.integers(2, n))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn_of_many_folds(n, k, (alpha,))
+    assert bool(caught) == is_full(n, k)
+    for each in caught:
+        assert each.category is CalibrationWarning
+        text = str(each.message)
+        need = re.search(r"needs (\d+) rows.*there are (\d+)", text)
+        assert need is not None
+        assert int(need[2]) == n
+        assert is_full(int(need[1]) - 1, k)
+        assert not is_full(int(need[1]), k)
+        offered = re.search(r"cv=(\d+) or fewer", text)
+        if offered is None:
+            assert all(is_full(n, fewer) for fewer in range(2, k))
+        else:
+            assert not is_full(n, int(offered[1]))
+            assert is_full(n, int(offered[1]) + 1)
 
 
 def test_refusals() -> None:

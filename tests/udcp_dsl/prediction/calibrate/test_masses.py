@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -149,6 +150,26 @@ def test_weights_by_group_class_and_difficulty() -> None:
             np.testing.assert_array_equal(c.tau(np.array([1, 1]), weights=new), each[1])
             np.testing.assert_array_equal(c.tau(np.array([1, 0]), weights=new), [each[1][0], each[0][1]])
         assert Calibration.from_dict(c.as_dict(), c.alpha, strata, c.rule, randomize=False).as_dict() == c.as_dict()
+
+
+@pytest.mark.parametrize("scores", [[1.0, 2.0, math.inf], [1.0, math.inf, math.inf], [math.inf] * 3])
+def test_a_calibration_with_infinite_scores_is_read_back(scores: list[float]) -> None:
+    for weights in ([1.0, 0.5, 2.0], [0.0, 0.0, 1.0]):
+        made = calibrate(scores, alphas=[0.3, 0.6], weights=weights, already_warned=True)
+        plain = json.loads(json.dumps(made.as_dict()))
+        again = Calibration.from_dict(plain)
+        assert again.as_dict() == made.as_dict()
+        new = np.array([0.0, 0.4, 1.0, 9.0])
+        np.testing.assert_array_equal(again.tau(0.6, weights=new), made.tau(0.6, weights=new))
+
+
+@pytest.mark.parametrize("taus", [[2.0, 2.0, "inf"], [2.0, 1.0, "inf"], [1.0, "inf", "inf", "inf"], [1.0, 2.0, 3.0]])
+def test_steps_that_no_scores_give_are_refused(taus: list[Any]) -> None:
+    made = calibrate([1.0, 2.0, 3.0], alphas=0.5, weights=[1.0, 1.0, 2.0]).as_dict()
+    (cell,) = made["cells"]  # type: ignore[misc]  # plain data
+    cell["steps"] = [{"limits": [float(i) for i in range(len(taus) - 1)], "taus": taus}]
+    with pytest.raises(InputError, match="the steps are damaged"):
+        Calibration.from_dict(made)
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,24 @@ def test_the_set_at_any_alpha_holds_the_labels_whose_p_is_above_it(promise: dict
         assert np.array_equal(p > float(Fraction(alpha)), mask), alpha
 
 
+@pytest.mark.parametrize("promise", [{"randomize": True}, {}, {"weights": True}], ids=str)
+def test_at_infinite_scores_too_the_set_holds_the_labels_whose_p_is_above_alpha(promise: dict[str, Any]) -> None:
+    """Under `ratio` a label with p = 0 scores infinity; many true labels do, and many labels of new rows."""
+    (P, y), (new, _) = rows(60, 2), rows(200, 3)
+    y[:25] = P[:25].argmin(axis=1)
+    assert (P[np.arange(60), y] == 0).sum() > 3
+    assert (new == 0).any()
+    options = {name: x for name, x in promise.items() if name != "weights"}
+    of, at = ({"weights": np.ones(60)}, {"weights": np.ones(200)}) if "weights" in promise else ({}, {})
+    for alpha in LEVELS:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # zeros, too few rows, shared draws
+            predictor = udcp.SetPredictor(udcp.loads(LOSS), "ratio", alpha=alpha, **options).calibrate(P, y, **of)
+            mask = predictor.predict_set(new, **at).mask
+            p = predictor.p_values(new, **at)
+        assert np.array_equal(p > float(Fraction(alpha)), mask), alpha
+
+
 def test_of_plain_scores_by_hand() -> None:
     predictor = udcp.SetPredictor(udcp.loads(LOSS), "lac", alpha=0.5).calibrate(
         [[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.7, 0.2, 0.1]], [0, 1, 0]

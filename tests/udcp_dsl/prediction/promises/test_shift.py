@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -40,6 +40,54 @@ def test_ratios_are_clipped_and_own_classifiers_are_taken() -> None:
     assert found.new.tolist() == [4.0, 4.0]
 
 
+class Remembering:
+    """Knows the rows that it was fitted on by heart, and nothing of others."""
+
+    fitted: ClassVar[list[int]] = []
+
+    def fit(self, X: Any, y: Any) -> Any:
+        self.known = {tuple(x): int(kind) for x, kind in zip(X.tolist(), y.tolist(), strict=True)}
+        self.fitted.append(int(y.sum()))
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        new = np.array([self.known.get(tuple(x), 0.5) for x in X.tolist()])
+        return np.column_stack([1 - new, new])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_odds_of_a_row_are_by_a_classifier_that_has_not_seen_it() -> None:
+    rng, mine = np.random.default_rng(0), Remembering()
+    found = udcp.weights_from_classifier(rng.normal(size=(83, 2)), rng.normal(size=(31, 2)), classifier=mine)
+    np.testing.assert_array_equal(np.concatenate([found.old, found.new]), np.full(114, 83 / 31))
+    assert mine.fitted == [24, 25, 25, 25, 25]  # each fold has a fifth of the new rows
+    assert not hasattr(mine, "known")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_forest_finds_no_shift_where_there_is_none() -> None:
+    """In sample it gives old rows a mean weight of 0.24 and new rows one above 5, so that nearly all sets are full."""
+    ensemble = pytest.importorskip("sklearn.ensemble")
+    rng, forest = np.random.default_rng(0), ensemble.RandomForestClassifier(50)
+    old, new = rng.normal(size=(2, 200, 5))
+    found = udcp.weights_from_classifier(old, new, classifier=forest)
+    assert 0.7 < found.old.mean() < 1.5
+    assert found.new.mean() < 1.6
+    again = udcp.weights_from_classifier(old, new, classifier=forest)
+    np.testing.assert_array_equal(again.old, found.old)
+    np.testing.assert_array_equal(again.new, found.new)
+    assert forest.random_state is None
+    assert not hasattr(forest, "estimators_")
+
+
+def test_how_many_rows_of_each_kind_there_were_is_told_beside_the_effective_sample() -> None:
+    rng = np.random.default_rng(0)
+    with pytest.warns(
+        UserWarning, match=r"of the 40 old rows \(40 old and 900 new rows.*old rows, 1 for .* is 1\.00\)"
+    ):
+        udcp.weights_from_classifier(rng.normal(size=(40, 1)), rng.normal(size=(900, 1)))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "options", "message"),
     [
@@ -49,6 +97,7 @@ def test_ratios_are_clipped_and_own_classifiers_are_taken() -> None:
         ([["x"]], [[1.0]], {}, "not numbers"),
         ([[1.0]], [[1.0]], {"clip": 0.5}, "clip is 0.5"),
         ([[1.0]], [[1.0]], {"classifier": 3}, "fit and predict_proba"),
+        ([[1.0]], [[1.0], [2.0]], {"classifier": Remembering()}, "1 old and 2 new rows: .* 2 or more of both"),
     ],
 )
 def test_bad_input(old: Any, new: Any, options: dict[str, Any], message: str) -> None:
@@ -79,6 +128,24 @@ def test_through_the_predictor(tmp_path: Any) -> None:
     predictor.save(tmp_path / "p.json")
     again = udcp.SetPredictor.load(tmp_path / "p.json").predict_set(P[:20], weights=new[:20])
     np.testing.assert_array_equal(again.mask, sets.mask[:20])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("way", ["weights", "adapt"])
+def test_saved_where_a_true_label_scores_infinity(way: str, tmp_path: Any) -> None:
+    P, y = rows(200, 0)
+    costly = udcp.loads("labels { a, b, c }  costs v { a: 1, b: 2, c: 3 }  loss l = sum(v)")
+    P[7], y[7] = [0.6, 0.4, 0.0], "c"
+    predictor, more = udcp.SetPredictor(costly, "ratio", alpha=0.2, repair=None), {}
+    if way == "weights":
+        predictor.calibrate(P, y, weights=np.ones(200))
+        more = {"weights": np.ones(200)}
+    else:
+        shift = udcp.LabelShift([0.3, 0.3, 0.4], [0.2, 0.2, 0.6])
+        predictor = predictor.calibrate(P, y).adapt(shift, calibration=(P, y))
+    predictor.save(tmp_path / "p.json")
+    again = udcp.SetPredictor.load(tmp_path / "p.json")
+    np.testing.assert_array_equal(again.predict_set(P, **more).mask, predictor.predict_set(P, **more).mask)
 
 
 @pytest.mark.parametrize("conditional", ["class", "difficulty", "group"])
