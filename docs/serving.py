@@ -32,18 +32,22 @@ async def warm(app: Starlette) -> AsyncIterator[None]:
     if predictor.conditional != "group" and not predictor.calibrated.weighted:
         for n in (1, 2):
             least = {x.name: np.full(n if x.width is None else (n, x.width), x.low) for x in inputs}
-            predictor.predict_set(np.full((n, K), 1 / K), alpha=predictor.alphas[0], inputs=least or None)
+            how = {"alpha": predictor.alphas[0], "inputs": least or None, "class_names": predictor.loss.labels}
+            predictor.predict_set(np.full((n, K), 1 / K), **how)
     app.state.predictor = predictor
     yield
 
 
 async def sets(request: Request) -> JSONResponse:
-    """The sets of the rows in `probs`. `inputs`, `ids` and `groups` have one entry per row; `alpha` selects one."""
+    """The sets of the rows in `probs`, whose columns are in the order of `class_names` (by default, as in calibration).
+
+    `inputs`, `ids` and `groups` have one entry per row; `alpha` selects one.
+    """
     if int(request.headers.get("content-length", MOST + 1)) > MOST:
         return JSONResponse({"error": f"send at most {MOST:,} bytes, and say how many"}, 413)
     try:
         asked = await request.json()
-        more = {name: asked[name] for name in ("ids", "inputs", "groups", "alpha") if name in asked}
+        more = {name: asked[name] for name in ("ids", "inputs", "groups", "alpha", "class_names") if name in asked}
         found = await run_in_threadpool(request.app.state.predictor.predict_set, asked["probs"], **more)
     except KeyError as missing:
         return JSONResponse({"error": f"there is no {missing}"}, 422)

@@ -70,6 +70,7 @@ def _estimated(predictor: SetPredictor, old: Any, probs: Any) -> LabelShift:
         normalize=predictor.normalize,
         ignore=input_columns(probs, [predictor.loss]),
     )
+    predictor.check_columns(rows)
     new = to_array(predictor.repaired(rows.P))
     return replace(estimate_label_shift(old, new), labels=predictor.loss.labels)
 

@@ -26,6 +26,7 @@ from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.probability_repair import Repair
 from udcp_dsl.prediction.probability_repair.penalized import MAX_EXPONENT
 from udcp_dsl.prediction.promises.promise import Promise, as_temperature
+from udcp_dsl.prediction.rows.probability_matrix import check_class_names
 from udcp_dsl.prediction.stages.chain import read_chain
 from udcp_dsl.prediction.stages.setting import Setting
 
@@ -89,6 +90,7 @@ def _content(predictor: SetPredictor) -> dict[str, Any]:
         },
         "promise": predictor.promise.as_dict(),
         "class_names": None if predictor.class_names is None else list(predictor.class_names),
+        **({} if predictor.columns is None else {"columns": list(predictor.columns)}),
         "given_labels": list(given) if given is not None and all(map(_is_plain, given)) else None,
         **{name: getattr(predictor, name) for name in _INPUT_FLAGS},
         "stages": predictor.chain.as_list(),
@@ -219,6 +221,9 @@ def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
     predictor.use_chain(read_chain(content["stages"], Setting(predictor.promise, predictor.oracle)))
     predictor.logits, predictor.normalize = content["logits"], content["normalize"]
     predictor.given_labels = _given_labels(content["given_labels"], loss.K)
+    if "columns" in content:
+        check_class_names(content["columns"], loss.labels)
+        predictor.columns = tuple(content["columns"])
     return predictor
 
 
