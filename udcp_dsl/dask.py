@@ -76,7 +76,8 @@ def predict_parts(
     form : {"parquet", "arrow", "csv", "jsonl"}, default "parquet"
         Format of the output.
     **columns
-        Roles of columns: `id_column`, `group_column`, `column`, `carry`, `ignore`.
+        Roles of columns: `id_column`, `group_column`, `column`, `carry`, `ignore`; and `class_names`, as for
+        `predict_set`.
 
     Returns
     -------

@@ -517,12 +517,12 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         if self.class_names is not None:
             check_class_names(self.class_names, loss.labels)
         elif row_attributes.are_positions([_plain(c) for c in classes], loss.labels):
-            own, other, counted = (", ".join(map(str, x[:_NAMED])) for x in (loss.labels, sorted(loss.labels), classes))
+            own, encoded = (", ".join(names[:_NAMED]) for names in (loss.labels, sorted(loss.labels)))
             raise InputError(
-                f"the classes are integers ({counted} ...), and the labels of the loss are names. Encoders number names "
-                f"in sorted order ({other} ...), the spec has {own} ...: fit on names, encoder.inverse_transform(y), or "
-                "say which label each integer stands for, class_names=encoder.classes_ (class_names=loss.labels for the "
-                "order of the spec)"
+                f"the classes are integers, and the labels of the loss are names, in the order {own} ...; encoders "
+                f"number names in sorted order, {encoded} ...: fit on names, encoder.inverse_transform(y), or say what "
+                "the integers stand for, class_names=encoder.classes_ (class_names=loss.labels for the order of the "
+                "spec)"
             )
         return loss
 
