@@ -505,7 +505,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         given: list[Any] = list(labels)
         if (kind := type(classes[0])) in (int, float):
             numbers = all(map(WHOLE_NUMBER.fullmatch, labels))
-            place = {str(name): i for i, name in enumerate(self.class_names or labels)}
+            place = {str(name): i for i, name in enumerate(labels if self.class_names is None else self.class_names)}
             given = [kind(label if numbers else place[label]) for label in labels]
         for position, own in zip(positions, classes, strict=True):
             given[position] = own

@@ -6,6 +6,7 @@ from fault import Fault
 from honesty_faults import HONESTY_FAULTS
 from input_faults import INPUT_FAULTS
 from limit_faults import LIMIT_FAULTS
+from order_faults import ORDER_FAULTS
 from promise_faults import PROMISE_FAULTS
 from row_faults import ROW_FAULTS
 from watch_faults import WATCH_FAULTS
@@ -407,6 +408,7 @@ KINDS = {
     "Meaning, scores and calibration": _MATHEMATICS,
     "Guarantees": PROMISE_FAULTS,
     "Limits": LIMIT_FAULTS,
+    "Orders that nobody said": ORDER_FAULTS,
     "Inputs per row": ROW_FAULTS,
     "Monitoring, p-values and decisions": WATCH_FAULTS,
     "Input": INPUT_FAULTS,

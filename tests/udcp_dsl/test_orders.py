@@ -250,6 +250,46 @@ def test_data_sets_of_the_package_do_not_warn() -> None:
     assert rows_of(data.probs, data.labels, y=data.y).hits / len(data) == pytest.approx(0.73, abs=0.01)
 
 
+def learned() -> tuple[Any, Any, Any]:
+    """Features of four kinds, their names, and the numbers that an encoder gives these."""
+    rng = np.random.default_rng(1)
+    k = rng.integers(4, size=800)
+    words = np.array(LABELS)[k]
+    return rng.normal(size=(800, 3)) + np.eye(4)[k][:, :3] * 2, words, np.searchsorted(SORTED, words)
+
+
+@pytest.mark.parametrize("cv", [None, 3])
+def test_classes_that_are_integers_need_names(cv: int | None) -> None:
+    sklearn = pytest.importorskip("udcp_dsl.sklearn")
+    naive_bayes = pytest.importorskip("sklearn.naive_bayes")
+    X, words, numbers = learned()
+    how: dict[str, Any] = {"oracle": "price", "random_state": 0, "cv": cv}
+
+    def model(**more: Any) -> Any:
+        return sklearn.UtilitySetClassifier(naive_bayes.GaussianNB(), LOSS, **how, **more)
+
+    refused = (
+        r"the order wolf, cat, lynx, dog .* cat, dog, lynx, wolf .*inverse_transform.*class_names=encoder.classes_"
+    )
+    with pytest.raises(InputError, match=refused):
+        model().fit(X, numbers)
+    by_name = model().fit(X[:600], words[:600])
+    encoded = model(class_names=np.array(SORTED)).fit(X[:600], numbers[:600])
+    np.testing.assert_array_equal(encoded.predict_set(X[600:]).mask, by_name.predict_set(X[600:]).mask)
+    assert (
+        encoded.evaluate_sets(X[600:], numbers[600:]).mean_cost == by_name.evaluate_sets(X[600:], words[600:]).mean_cost
+    )
+    assert [{SORTED[k] for k in s} for s in encoded.predict_set(X[:9])] == [set(s) for s in by_name.predict_set(X[:9])]
+    some = numbers[:600] != 1  # a class that the data lack
+    few = model(class_names=SORTED).fit(X[:600][some], numbers[:600][some])
+    assert set().union(*few.predict_set(X)) <= {0, 1, 2, 3}
+    np.testing.assert_array_equal(
+        few.predict_set(X).mask, model().fit(X[:600][some], words[:600][some]).predict_set(X).mask
+    )
+    with pytest.raises(InputError, match="class_names has 2 names"):
+        model(class_names=SORTED[:2]).fit(X, numbers)
+
+
 # --- rows in another order than their truth ---
 
 NOTHING = "the probabilities say almost nothing about these labels"
