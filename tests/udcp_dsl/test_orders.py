@@ -113,7 +113,9 @@ def test_to_adapt_needs_names_too() -> None:
     found = SetPredictor(LOSS, "lac", alpha=0.2).calibrate(frame, y)
     with pytest.raises(InputError, match=REFUSED):
         found.adapt(rows[:, ORDER], calibration=(frame, y))
-    found.adapt(frame, calibration=(frame, y))
+    by_name = found.adapt(frame, calibration=(frame, y)).predict_set(frame).mask
+    adapted = found.adapt(rows[:, ORDER], calibration=(rows[:, ORDER], y), class_names=SORTED)
+    np.testing.assert_array_equal(adapted.predict_set(frame).mask, by_name)
 
 
 def test_batches_of_lists_are_arrays(predictor: SetPredictor) -> None:

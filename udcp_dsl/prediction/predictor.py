@@ -395,10 +395,14 @@ class SetPredictor(DescribedPredictor):
         return predict_batches(self, batches, alpha, columns, class_names)
 
     @overload
-    def adapt(self, probs: Any, *, calibration: None = None) -> LabelShift: ...
+    def adapt(
+        self, probs: Any, *, calibration: None = None, class_names: Sequence[object] | None = None
+    ) -> LabelShift: ...
     @overload
-    def adapt(self, probs: Any, *, calibration: Any) -> SetPredictor: ...
-    def adapt(self, probs: Any, *, calibration: Any = None) -> SetPredictor | LabelShift:
+    def adapt(self, probs: Any, *, calibration: Any, class_names: Sequence[object] | None = None) -> SetPredictor: ...
+    def adapt(
+        self, probs: Any, *, calibration: Any = None, class_names: Sequence[object] | None = None
+    ) -> SetPredictor | LabelShift:
         """Adapt to new rows in which labels are more or less frequent than before, without their truth.
 
         Coverage is 1 - alpha only as far as the estimated frequencies are right; see docs/label-shift.md.
@@ -411,6 +415,8 @@ class SetPredictor(DescribedPredictor):
         calibration : tuple (probs, y) or (probs, y, inputs), optional
             Labelled rows of the old kind: those that this predictor was calibrated with, in the same order (recognised
             by their number; rows used for repair, lambda and anchor are left out), or others.
+        class_names : sequence, optional
+            Names of the columns of both, as for `predict_set`.
 
         Returns
         -------
@@ -419,7 +425,9 @@ class SetPredictor(DescribedPredictor):
         """
         from udcp_dsl.prediction import adapting
 
-        return adapting.report(self, probs) if calibration is None else adapting.adapt(self, probs, calibration)
+        if calibration is None:
+            return adapting.report(self, probs, class_names)
+        return adapting.adapt(self, probs, calibration, class_names)
 
     def p_values(
         self,
