@@ -290,9 +290,7 @@ def test_classes_that_are_integers_need_names(cv: int | None) -> None:
     )
     with pytest.raises(InputError, match="class_names has 2 names"):
         model(class_names=SORTED[:2]).fit(X, numbers)
-    with pytest.raises(
-        InputError, match="class_names= names columns of probabilities, but a classifier"
-    ):
+    with pytest.raises(InputError, match="class_names= names columns of probabilities, but a classifier"):
         udcp.evaluate(encoded, X, numbers, class_names=SORTED)
 
 
