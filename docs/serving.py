@@ -32,13 +32,17 @@ async def warm(app: Starlette) -> AsyncIterator[None]:
     if predictor.conditional != "group" and not predictor.calibrated.weighted:
         for n in (1, 2):
             least = {x.name: np.full(n if x.width is None else (n, x.width), x.low) for x in inputs}
-            predictor.predict_set(np.full((n, K), 1 / K), alpha=predictor.alphas[0], inputs=least or None)
+            how = {"alpha": predictor.alphas[0], "inputs": least or None, "class_names": predictor.loss.labels}
+            predictor.predict_set(np.full((n, K), 1 / K), **how)
     app.state.predictor = predictor
     yield
 
 
 async def sets(request: Request) -> JSONResponse:
-    """The sets of the rows in `probs`. `inputs`, `ids` and `groups` have one entry per row; `alpha` selects one."""
+    """The sets of the rows in `probs`, whose columns are in the order of `class_names` (by default, as in calibration).
+
+    `inputs`, `ids` and `groups` have one entry per row; `alpha` selects one.
+    """
     length = request.headers.get("content-length", "")
     if not length.isdecimal() or int(length) > MOST:
         return refusal(f"send at most {MOST:,} bytes, and say how many", 413)
@@ -46,7 +50,7 @@ async def sets(request: Request) -> JSONResponse:
         asked = await request.json()
         if not isinstance(asked, dict):
             raise TypeError('send an object, such as {"probs": [[0.7, 0.2, 0.1]]}')
-        more = {name: asked[name] for name in ("ids", "inputs", "groups", "alpha") if name in asked}
+        more = {name: asked[name] for name in ("ids", "inputs", "groups", "alpha", "class_names") if name in asked}
         found = await run_in_threadpool(request.app.state.predictor.predict_set, asked["probs"], **more)
     except KeyError as missing:
         return refusal(f"there is no {missing}")

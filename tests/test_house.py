@@ -26,7 +26,7 @@ CROSS_CUTTING = (
     (
         "udcp_dsl",
         "several packages",
-        "comparison_promises fixes in_notebooks mistakes_in_python one_door units warnings",
+        "comparison_promises fixes in_notebooks mistakes_in_python one_door orders units warnings",
     ),
     ("udcp_dsl/cli", "several commands, or a part of one", "abandoned_labels check_ilp column_options free_labels"),
     ("udcp_dsl/cli", "several commands", "hostile_labels in_a_terminal limits mistakes mistakes_with_data outputs"),

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("starlette")
@@ -105,6 +106,22 @@ def test_a_length_that_is_no_number_is_refused(served: Callable[[udcp.SetPredict
     predictor = udcp.SetPredictor(size_of("cat dog"), "lac", alpha=0.5).calibrate(np.eye(2), ["cat", "dog"])
     with served(predictor) as client:
         assert client.post("/sets", content="{}", headers={"content-length": "many"}).status_code == 413
+
+
+def test_columns_need_names_if_calibration_matched_them_by_name(
+    served: Callable[[udcp.SetPredictor], TestClient],
+) -> None:
+    frame = pd.DataFrame(np.eye(3), columns=["wolf", "cat", "dog"])
+    predictor = udcp.SetPredictor(size_of("cat dog wolf"), "lac", alpha=0.5).calibrate(frame, list(frame.columns))
+    rows = {"probs": [[1.0, 0.0, 0.0]], "class_names": ["wolf", "cat", "dog"]}
+    with served(predictor) as client:
+        assert client.post("/sets", json=rows).json()[0]["labels"] == ["wolf"]
+        answer = client.post("/sets", json={"probs": rows["probs"]})
+        assert answer.status_code == 422
+        assert "class_names=" in answer.json()["error"]
+        wrong = client.post("/sets", json={**rows, "class_names": ["wolf", "cat"]})
+        assert wrong.status_code == 422
+        assert "class_names has 2 names" in wrong.json()["error"]
 
 
 @pytest.mark.slow

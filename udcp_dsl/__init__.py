@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.sets import PredictionSets
     from udcp_dsl.validation.fitting import Fit, fit_params
 
-__version__ = "0.3.0.dev0"
+__version__ = "0.4.0.dev0"
 
 __all__ = [
     "Alarm",

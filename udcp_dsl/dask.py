@@ -84,7 +84,8 @@ def predict_parts(
         How many seconds to wait for workers while there are none. By default as long as it takes, since a cluster may
         scale up; a minute if the cluster is local.
     **columns
-        Roles of columns: `id_column`, `group_column`, `column`, `carry`, `ignore`.
+        Roles of columns: `id_column`, `group_column`, `column`, `carry`, `ignore`; and `class_names`, as for
+        `predict_set`.
 
     Returns
     -------

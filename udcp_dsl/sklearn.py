@@ -46,6 +46,7 @@ from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.probability_repair import Repair
 from udcp_dsl.prediction.promises.promise import OPTIONS, Promise, Temperature
 from udcp_dsl.prediction.rows import Rows, row_attributes, rows_of
+from udcp_dsl.prediction.rows.probability_matrix import check_class_names, names_of_classes
 from udcp_dsl.prediction.rows.value import indexed_inputs
 from udcp_dsl.prediction.sets import PredictionSets
 from udcp_dsl.prediction.stages.anchors import find_anchor
@@ -54,6 +55,8 @@ from udcp_dsl.prediction.stages.stage import FitContext
 from udcp_dsl.sklearn_scoring import SetScorer, set_scorer
 
 __all__ = ["SetScorer", "UtilitySetClassifier", "set_scorer"]
+
+_NAMED = 4  # labels that a message names to show an order
 
 LossLike: TypeAlias = Loss | str | os.PathLike[str] | Callable[[npt.NDArray[Any]], Loss] | None
 
@@ -68,7 +71,10 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         Cloned by `fit`; used as it is by `calibrate`.
     loss : Loss, path, callable or None, default None
         What a set costs: a Loss, the path of a `.loss` file, or a function from the classes to a Loss. None means the
-        size of the set. Classes and labels are matched by name; integers are positions unless all labels are numbers.
+        size of the set. Classes and labels are matched by name.
+    class_names : sequence, optional
+        The label that each integer class stands for, required if classes are integers and labels are names:
+        `encoder.classes_` of a LabelEncoder, or `loss.labels` if they count in the order of the spec.
     oracle : str, default "price"
         Name of the oracle.
     options : mapping, optional
@@ -138,6 +144,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         nonempty: bool = False,
         randomize: bool = False,
         pool: bool = False,
+        class_names: Sequence[object] | None = None,
         random_state: Any = 0,
     ) -> None:
         given = locals()
@@ -236,7 +243,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         self.loss_ = loss
         # By name, as positions would be taken for names if the labels are numbers.
         classes, rows = np.unique(y, return_inverse=True)
-        names = [self.loss_.labels[i] for i in _positions(classes, self.loss_.labels, "y")]
+        names = [self.loss_.labels[i] for i in self._positions(classes, "y")]
         self._seed = int(rng.randint(1 << 31))
         self.predictor_ = self._new_predictor(self.oracle, self.options)
         truth = [names[row] for row in rows]
@@ -377,7 +384,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         check_is_fitted(self, "loss_")
         _check_rows(X, inputs, y=y, groups=groups, weights=weights, ids=ids)
         classes, rows = np.unique(_checked_target(y), return_inverse=True)
-        truth = np.array(self.loss_.labels, dtype=object)[_positions(classes, self.loss_.labels, "y")[rows]]
+        truth = np.array(self.loss_.labels, dtype=object)[self._positions(classes, "y")[rows]]
         P = self._probabilities(X)
         if not hasattr(self, "cross_"):
             more = {"groups": groups, "weights": weights, "inputs": inputs, "ids": ids}
@@ -422,12 +429,15 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         params = _check_method_params(X, params=routed, indices=rows)
         return clone(self.estimator).fit(_safe_indexing(X, rows), _safe_indexing(y, rows), **params)
 
+    def _positions(self, classes: npt.NDArray[Any], what: str) -> npt.NDArray[np.int64]:
+        return _positions(classes, self.loss_.labels, what, self.class_names)
+
     def _probabilities(self, X: Any, estimator: Any = None) -> npt.NDArray[Any]:
         """The estimator's probabilities in the order of the loss; 0 for labels that it does not know."""
         fitted = self.estimator_ if estimator is None else estimator
         given = fitted.predict_proba(X)
         out = np.zeros((len(given), self.loss_.K), given.dtype)
-        out[:, _positions(fitted.classes_, self.loss_.labels, "the estimator's classes")] = given
+        out[:, self._positions(fitted.classes_, "the estimator's classes")] = given
         return out
 
     # Every row trains and calibrates
@@ -459,7 +469,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
                 setattr(self, name, getattr(self.estimator_, name))
         self.loss_ = loss
         classes, of = np.unique(target, return_inverse=True)
-        truth = _positions(classes, self.loss_.labels, "y")[of]
+        truth = self._positions(classes, "y")[of]
         oracle = self._cross_oracle
         if oracle.untuned:
             raise InputError(f"cv leaves no rows to tune the lambda of {oracle.name!r} on: give lam in the options")
@@ -526,19 +536,36 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
     def _given_labels(self) -> tuple[Any, ...] | None:
         """The class of each label of the loss; None if the classes are the labels themselves.
 
-        A label that is no class keeps its name; if classes are numbers, it gets its own number or else its position.
+        A label that is no class keeps its name; if classes are numbers, it gets its own number or else its position,
+        in `class_names`.
         """
         labels, classes = self.loss_.labels, [c.item() if hasattr(c, "item") else c for c in self.classes_]
-        positions = _positions(self.classes_, labels, "the classes").tolist()
+        positions = self._positions(self.classes_, "the classes").tolist()
         given: list[Any] = list(labels)
         if (kind := type(classes[0])) in (int, float):
             numbers = all(map(WHOLE_NUMBER.fullmatch, labels))
-            given = [kind(label if numbers else position) for position, label in enumerate(labels)]
+            place = {str(name): i for i, name in enumerate(labels if self.class_names is None else self.class_names)}
+            given = [kind(label if numbers else place[label]) for label in labels]
         for position, own in zip(positions, classes, strict=True):
             given[position] = own
         return None if tuple(given) == labels else tuple(given)
 
     def _compiled_loss(self, classes: npt.NDArray[Any]) -> Loss:
+        """The loss, whose labels the classes have been checked to belong to."""
+        loss = self._loss_for(classes)
+        if self.class_names is not None:
+            check_class_names(self.class_names, loss.labels)
+        elif row_attributes.are_positions([_plain(c) for c in classes], loss.labels):
+            own, encoded = (", ".join(names[:_NAMED]) for names in (loss.labels, sorted(loss.labels)))
+            raise InputError(
+                f"the classes are integers, and the labels of the loss are names, in the order {own} ...; encoders "
+                f"number names in sorted order, {encoded} ...: fit on names, encoder.inverse_transform(y), or say what "
+                "the integers stand for, class_names=encoder.classes_ (class_names=loss.labels for the order of the "
+                "spec)"
+            )
+        return loss
+
+    def _loss_for(self, classes: npt.NDArray[Any]) -> Loss:
         if self.loss is None:
             return loads("loss size_of_set = size", labels=[str(_plain(c)) for c in classes])
         if isinstance(self.loss, Loss):
@@ -640,8 +667,15 @@ def _plain(value: Any) -> str | int:
     return value if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def _positions(classes: npt.NDArray[Any], labels: Sequence[str], what: str) -> npt.NDArray[np.int64]:
+def _positions(
+    classes: npt.NDArray[Any], labels: Sequence[str], what: str, class_names: Sequence[object] | None
+) -> npt.NDArray[np.int64]:
+    """The position of the label of each class; integers, unless labels are numbers, are positions in `class_names`."""
+    entries = [_plain(c) for c in classes]
     try:
-        return row_attributes.truth([_plain(c) for c in classes], labels)
+        if class_names is None or not row_attributes.are_positions(entries, labels):
+            return row_attributes.truth(entries, labels)
+        names = names_of_classes(class_names)
+        return row_attributes.truth([names[i] for i in row_attributes.truth(entries, names)], labels)
     except InputError as error:
         raise InputError(f"{what} and the labels of the loss do not match: {error}") from None

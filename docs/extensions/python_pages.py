@@ -96,7 +96,7 @@ INTERNAL = {
     ),
     "SetPredictor": (
         *("fitted", "calibrated", "promises", "kept", "rows", "use_chain", "true_scores", "threshold_rows", "prepare"),
-        *("repaired", "sets", "make_sets", "make_sets_and_warn"),
+        *("repaired", "sets", "make_sets", "make_sets_and_warn", "check_columns"),
     ),
     "PredictionSets": ("views", "decision_names", "paid"),
     "Promise": (

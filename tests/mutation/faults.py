@@ -7,6 +7,7 @@ from honesty_faults import HONESTY_FAULTS
 from input_faults import INPUT_FAULTS
 from limit_faults import LIMIT_FAULTS
 from machine_faults import MACHINE_FAULTS
+from order_faults import ORDER_FAULTS
 from promise_faults import PROMISE_FAULTS
 from row_faults import ROW_FAULTS
 from statistics_faults import STATISTICS_FAULTS
@@ -410,6 +411,7 @@ KINDS = {
     "Guarantees": PROMISE_FAULTS,
     "Estimates and comparisons": STATISTICS_FAULTS,
     "Limits": LIMIT_FAULTS,
+    "Orders that nobody said": ORDER_FAULTS,
     "Inputs per row": ROW_FAULTS,
     "Monitoring, p-values and decisions": WATCH_FAULTS,
     "Input": INPUT_FAULTS,

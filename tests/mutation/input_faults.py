@@ -201,8 +201,8 @@ INPUT_FAULTS = (
     Fault(
         "frames: ignored columns are not ignored at prediction",
         "udcp_dsl/prediction/predictor.py",
-        "ids=ids, ignore=ignore, empty=True)",
-        "ids=ids, empty=True)",
+        "**more, empty=True)\n        self._check_groups(rows, groups)\n        if self.randomize",
+        "**{**more, 'ignore': ()}, empty=True)\n        self._check_groups(rows, groups)\n        if self.randomize",
         (ARGUMENTS, "-k", "ignored"),
     ),
     Fault(

@@ -23,6 +23,7 @@ from udcp_dsl import InputError, Loss, OracleError, SetPredictor, compare, evalu
 from udcp_dsl.comparison import CURVE, Comparison, Run, median_of_means, results, running, splits, write_runs
 from udcp_dsl.comparison.splits import deal
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning
+from udcp_dsl.prediction.rows.row_attributes import NamedPositions
 from udcp_dsl.prediction.stages.repair import RepairStage
 
 SPEC = """
@@ -35,7 +36,7 @@ loss kinds_touched = count(kinds.level(1)) + 0.01 * size
 KINDS, FEES = loads(SPEC), loads(SPEC, loss="fees_only")
 RNG = np.random.default_rng(7)
 P = RNG.dirichlet(np.full(6, 0.4), 400)
-Y = np.array([RNG.choice(6, p=0.8 * p + 0.2 / 6) for p in P])
+Y = NamedPositions.of([RNG.choice(6, p=0.8 * p + 0.2 / 6) for p in P], KINDS.labels)
 SITES = RNG.choice(["north", "south"], 400, p=[0.3, 0.7])
 ALPHAS = (Fraction(1, 10), Fraction(1, 5))
 FOLDS = deal(400, (0.5, 0.25, 0.25), 3, 3)

@@ -16,6 +16,7 @@ from udcp_dsl.comparison import Comparison, Run, write_runs
 from udcp_dsl.comparison.splits import Folds, deal
 from udcp_dsl.prediction.calibrate import CalibrationWarning
 from udcp_dsl.prediction.evaluation import QUARTERS
+from udcp_dsl.prediction.rows.row_attributes import NamedPositions
 from udcp_dsl.prediction.rows.value import Rows
 from udcp_dsl.prediction.stages.anchors import Anchor
 from udcp_dsl.prediction.stages.bins import Bins
@@ -34,7 +35,7 @@ loss far = fear * diameter(kinds) + 0.01 * size
 KINDS, FAR, TOGETHER = (loads(SPEC, loss=name) for name in ("kinds_touched", "far", "together"))
 RNG = np.random.default_rng(11)
 P = np.array([RNG.dirichlet(np.full(6, 3.0 if i % 4 == 0 else 0.04)) for i in range(800)])  # a quarter is hard
-Y = np.array([RNG.choice(6, p=p) for p in P])
+Y = NamedPositions.of([RNG.choice(6, p=p) for p in P], KINDS.labels)
 FOLDS = deal(800, (0.5, 0.25, 0.25), 3, 2)
 ORACLES = ("base", "greedy", "lac", "penalized", "price")
 FIT_BINS = Bins.fit

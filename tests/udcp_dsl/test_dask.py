@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("distributed")
@@ -112,6 +113,16 @@ def test_a_worker_that_dies_costs_its_part_and_no_more(client: Any) -> None:
     found = {name: data for name, data in contents("out").items() if not name.endswith(".tmp")}
     assert found == contents("alone")
     assert predict_parts(client, made(), "in", "out", id_column="photo").n == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_lists_need_class_names_if_calibration_matched_columns_by_name(client: Any) -> None:
+    named = pd.DataFrame(P[:, [2, 0, 1]], columns=["wolf", "cat", "dog"])
+    predictor = udcp.SetPredictor(size_of("cat dog wolf"), "lac", alpha=0.3).calibrate(named, Y)
+    with pytest.raises(InputError, match=r"part-\d.parquet: the columns have no names, .* class_names="):
+        predict_parts(client, predictor, "in", "out", id_column="photo")
+    predict_parts(client, predictor, "in", "new", id_column="photo", class_names=["cat", "dog", "wolf"])
+    assert contents("new") == contents("alone")
 
 
 @pytest.mark.usefixtures("folder")

@@ -92,7 +92,7 @@ def test_the_sets_are_those_of_the_predictor_by_hand(data: Any) -> None:
 @pytest.mark.parametrize(
     ("spec", "classes"),
     [
-        ("labels {dog, asp, cat, boa} loss l = size", [0, 1, 2, 3]),  # positions
+        ("labels {dog, asp, cat, boa} loss l = size", [0, 1, 2, 3]),  # positions in class_names
         ("labels {30, 10, 20, 0} loss l = size", [0, 10, 20, 30]),  # names
         ("labels {30, 10, 20, 0} loss l = size", [0.0, 10.0, 20.0, 30.0]),
         ("labels {30, 10, 20, 0} loss l = size", ["0", "10", "20", "30"]),
@@ -100,7 +100,9 @@ def test_the_sets_are_those_of_the_predictor_by_hand(data: Any) -> None:
 )
 def test_integers_are_positions_unless_labels_are_numbers(data: Any, spec: str, classes: list[Any]) -> None:
     X, y = data
-    model = UtilitySetClassifier(GaussianNB(), udcp.loads(spec), oracle="lac").fit(X, np.array(classes)[y])
+    names = ["dog", "asp", "cat", "boa"] if classes == [0, 1, 2, 3] else None
+    made = UtilitySetClassifier(GaussianNB(), udcp.loads(spec), oracle="lac", class_names=names)
+    model = made.fit(X, np.array(classes)[y])
     expected = model.predict(X[:50])
     sets = model.predict_set(X[:50]).labels
     assert all(name in labels for name, labels in zip(expected, sets, strict=True) if labels)
@@ -418,7 +420,7 @@ def test_labels_of_a_spec_that_are_no_classes_are_of_the_type_of_the_classes(dat
     model.predictor_.save(tmp_path / "p.json")
     P = 6 * [1 / 6]
     assert udcp.SetPredictor.load(tmp_path / "p.json").predict_set([P])[0] == (0, 1, 2, 3, 4, 5)
-    words = UtilitySetClassifier(GaussianNB(), size_of("a b c d e"), alpha=0.1)
+    words = UtilitySetClassifier(GaussianNB(), size_of("a b c d e"), alpha=0.1, class_names=list("abcde"))
     assert set().union(*words.fit(X, y).predict_set(X)) <= {0, 1, 2, 3, 4}  # positions, as `predict` has them
 
 

@@ -23,7 +23,7 @@ FREE = udcp.loads("labels {cat, dog, wolf}  category wild {wolf}  loss l = any(w
 rng = np.random.default_rng(0)
 P = rng.dirichlet([1, 1, 1], 240)
 Y = np.array([rng.choice(3, p=p) for p in P])
-ZERO = np.tile([1.0, 0.0, 0.0], (240, 1))
+ZERO = np.eye(3)[np.where(np.arange(240) % 4, Y, (Y + 1) % 3)]  # a quarter of the true labels has p = 0
 
 UNUSED = "labels {a, b}  category c {a}  loss l = size"
 FEW: dict[str, Callable[[], Any]] = {

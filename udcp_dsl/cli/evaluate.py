@@ -37,14 +37,12 @@ def command(
     group. A predictor that was calibrated by group needs --group.
     """
     from udcp_dsl.prediction.evaluation import evaluate
-    from udcp_dsl.prediction.input_warnings import warn_of_another_order
     from udcp_dsl.prediction.predictor import SetPredictor
 
     with collect_warnings() as warnings:
         predictor = SetPredictor.load(predictor_file)
         levels = predictor.alphas if alpha is None else (predictor.level(alpha),)
         rows = row_options.source_for(predictor).read()
-        warn_of_another_order(rows)
         with solving(predictor.oracle, len(levels) * len(rows), computing, doing="evaluating"):
             found = [evaluate(predictor, rows, alpha=level) for level in levels]
     show(*(replace(x.describe(), notes=(_promise(predictor, x.alpha, x),)) for x in found))

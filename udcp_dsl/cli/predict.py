@@ -117,6 +117,7 @@ def command(
                 solving(predictor.oracle, source.rows, computing, doing="predicting", blocks=True) as tell,
             ):
                 tally = predict_file(predictor, source, file, level, tell)
+        tally.warn_of_another_order(predictor.loss.labels)
     predicted = _Predicted(predictor, level, tally, output, p_values_file, parts, existing)
     return finish(predicted.describe(), {"warnings": warnings}, err=output == STDOUT)
 

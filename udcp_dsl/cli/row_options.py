@@ -63,6 +63,9 @@ _OPTIONS = {
     "repair=None": "--repair none",
     "ids=,": "--id,",
     "(loss.labels; class_names= gives another)": "(udcp check lists them; --class-names gives another)",
+    "class_names=[...] (class_names=loss.labels for that of the spec)": "--class-names (udcp check lists the labels)",
+    "a frame or table": "a table",
+    "class_names=loss.labels if the first is right": "name the order of the spec, --class-names, if it is right",
     ", by ignore=[...] (at the command line": " (at the command line",
     "label_names:": "--names:",
 }

@@ -31,6 +31,7 @@ def command(predictor_file: str, spec_alone: bool) -> int:
 
     from udcp_dsl.diagnostics import InputError
     from udcp_dsl.prediction.applicability import applicability
+    from udcp_dsl.prediction.input_warnings import limits_not_enforced
     from udcp_dsl.prediction.predictor import SetPredictor
     from udcp_dsl.prediction.saved import saved_by
 
@@ -47,10 +48,11 @@ def command(predictor_file: str, spec_alone: bool) -> int:
     by = f": {predictor.loss.name} by {predictor.oracle.name}, saved by udcp_dsl {version}"
     columns = (Column("", 0, kind="word", style="dim"), Column("", 1))
     limit_table, limit_lines = limits_shown(predictor)
+    unenforced = filter(None, [limits_not_enforced(predictor.oracle)])
     described = Description(
         title=(Styled(predictor_file, "bold"), by),
         tables=(Table(columns, list(_lines(predictor, way))), threshold_table(predictor), limit_table),
-        notes=(*limit_lines, *(() if predictor.tuning is None else tuning_lines(predictor.tuning))),
+        notes=(*limit_lines, *unenforced, *(() if predictor.tuning is None else tuning_lines(predictor.tuning))),
         data={"version": version, "format": form, **_as_data(predictor, way)},
     )
     return finish(described, {"file": predictor_file})
@@ -81,6 +83,7 @@ def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
         },
         "input": {
             "class_names": None if predictor.class_names is None else list(predictor.class_names),
+            "columns": None if predictor.columns is None else list(predictor.columns),
             "logits": predictor.logits,
             "normalize": predictor.normalize,
             "inputs": [
@@ -120,6 +123,8 @@ def _lines(predictor: SetPredictor, way: Applicability) -> Iterator[tuple[str, s
     yield "rows", predictor.fitted.rows_used
     takes = "logits" if predictor.logits else "numbers to be normalised" if predictor.normalize else "probabilities"
     order = "" if predictor.class_names is None else f"; columns of arrays: {listed(predictor.class_names, _LISTED)}"
+    if predictor.columns is not None:
+        order = f"; columns by name (in calibration: {listed(predictor.columns, _LISTED)})"
     yield "input", takes + order
     yield from (("" if i else "inputs", str(x)) for i, x in enumerate(predictor.inputs.values()))
     yield "repair", predictor.fitted.about_p

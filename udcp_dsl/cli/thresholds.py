@@ -135,15 +135,13 @@ def threshold_table(predictor: SetPredictor) -> Table:
 
 
 def limits_shown(predictor: SetPredictor) -> tuple[Table, tuple[str, ...]]:
-    """The effect of the spec's limits, as a table and in lines; if they are not enforced, one line says so."""
+    """The effect of the spec's limits, as a table and in lines."""
     from udcp_dsl.prediction.calibrate import show_level
     from udcp_dsl.prediction.limits.effect import effect_lines, effect_table
 
     stage, loss = predictor.multipliers, predictor.loss
     found = {} if stage is None else {show_level(alpha): x.effects for alpha, x in stage.items()}
-    only = f"limits of the spec are reported, not enforced, by {predictor.oracle.name!r}: use price"
-    lines = (*effect_lines(found, loss.unit), *([only] if loss.limits and stage is None else []))
-    return effect_table(found, loss.limits), lines
+    return effect_table(found, loss.limits), tuple(effect_lines(found, loss.unit))
 
 
 def tuning_lines(tuning: Tuning) -> tuple[str, str]:

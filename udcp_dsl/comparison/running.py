@@ -27,10 +27,11 @@ from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean, keeping_
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning, Level
 from udcp_dsl.prediction.input_warnings import (
-    warn_of_another_order,
+    warn_of_counted_labels,
     warn_of_free_labels,
     warn_of_high_alpha,
     warn_of_training_rows,
+    warn_of_wrong_truth,
     warn_of_zeros,
 )
 from udcp_dsl.prediction.oracle import Oracle, declaration_of, make_oracle, oracle_names, with_lambda
@@ -166,7 +167,8 @@ def compare(
     _warn_of_free_labels(compared, contenders)
     given = {"y": y, "groups": groups, "inputs": inputs, "ids": ids, "ignore": ignore, "class_names": class_names}
     data = rows_of(probs, compared[0].labels, loss=[*map(asked.reads, compared)], **given)
-    warn_of_another_order(data)
+    warn_of_counted_labels(data)
+    warn_of_wrong_truth(data)
     warn_of_training_rows(data)
     repairs, numbers, data = _repaired(contenders[0], asked, data)
     folds = deal(len(data), fractions, asked.seed, int(splits))

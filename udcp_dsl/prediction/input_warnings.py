@@ -1,7 +1,8 @@
 """Warnings about rows that look wrong, most of them before any computation starts; such rows are never refused.
 
-They concern an alpha that may be meant as the coverage, columns in another order than the labels, rows that share a
-random draw, labels that cost nothing, true labels with probability 0, probabilities far from the accuracy, too few rows
+They concern an alpha that may be meant as the coverage, columns or rows in another order than the labels, true labels
+that count in an order that is not sorted, rows that share a random draw, labels that cost nothing, costs without an
+effect, limits that are not enforced, true labels with probability 0, probabilities far from the accuracy, too few rows
 and too large weights.
 """
 
@@ -9,14 +10,16 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from udcp_dsl.diagnostics import SpecWarning, warn
 from udcp_dsl.loss import Loss
 from udcp_dsl.prediction.calibrate import CalibrationWarning, row_draws, show_level, warn_of_too_few
 from udcp_dsl.prediction.containers import apply_by_rows
+from udcp_dsl.prediction.oracle import Oracle
 from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.row_attributes import Positions
 
@@ -30,6 +33,8 @@ _HIGH_ALPHA = Fraction(1, 2)
 _ERROR_CHANCE = 1e-4
 # The mean highest p and the accuracy are far apart if they differ by this much.
 _MIN_DISAGREEMENT = 0.1
+# Rows, pairings and rows of all but the most frequent label for the test of rows and truth out of step.
+_MIN_PAIRED, _MAX_PAIRED, _PAIRINGS, _MIN_OTHERS = 50, 2000, 200, 20
 # Rows that share a draw move the coverage by at most their share; a smaller share than this is not reported.
 _SHARED = 0.01
 
@@ -50,16 +55,70 @@ def warn_of_high_alpha(promise: Promise) -> None:
         warn(text, CalibrationWarning)
 
 
-def warn_of_another_order(rows: Rows) -> None:
-    """Warn if the columns seem to be in another order than the labels.
+class Guesses(NamedTuple):
+    """The likeliest and the true labels of a stream, without its probabilities; the names are those of `Rows`."""
+
+    labels: tuple[str, ...]
+    likeliest: Positions
+    truth: Positions
+    untied: npt.NDArray[np.bool_]
+
+
+def warn_of_counted_labels(rows: Rows) -> None:
+    """Warn if true labels are positions and labels are not in sorted order, in which classifiers and encoders count."""
+    labels, ordered = rows.labels, tuple(sorted(rows.labels))
+    if rows.counted and labels != ordered:
+        at = next(at for at, pair in enumerate(zip(labels, ordered, strict=True)) if pair[0] != pair[1])
+        own, other = (", ".join(f"{i} is {names[i]!r}" for i in sorted({0, at})) for names in (labels, ordered))
+        warn(
+            f"y contains integers, taken as positions in loss.labels: {own}. Classifiers and encoders count labels in "
+            f"sorted order: {other}. Give true labels by name, or class_names=loss.labels if the first is right",
+            CalibrationWarning,
+        )
+
+
+def warn_of_wrong_truth(rows: Rows) -> None:
+    """Warn if columns or, failing that, rows seem to be in another order than the true labels."""
+    if not warn_of_another_order(rows) and _says_nothing(rows):
+        warn(
+            "the probabilities say almost nothing about these labels: true labels of other rows are as probable as "
+            "those given. Are rows and truth in the same order?",
+            CalibrationWarning,
+        )
+
+
+def _says_nothing(rows: Rows) -> bool:
+    """Whether the mean p of the true labels is among the lower 95 % of its means over random pairings of rows with true
+    labels; drawn by a fixed seed, on at most 2,000 rows.
+
+    If rows and truth are out of step, that holds with probability 95 %. Nothing is said of fewer than 50 rows, of
+    probabilities whose likeliest label is right more often than any one label would be, by five standard errors, or if
+    fewer than 20 of the rows used are of other labels than the most frequent one: then even a good classifier of rare
+    events may fail.
+    """
+    n = len(rows)
+    if n < _MIN_PAIRED or rows.hits > np.bincount(rows.truth).max() + 2.5 * math.sqrt(n):
+        return False
+    some = rows.take(np.linspace(0, n - 1, min(n, _MAX_PAIRED)).astype(np.intp))
+    if len(some) - np.bincount(some.truth).max() < _MIN_OTHERS:
+        return False
+    rng = np.random.default_rng(0)
+    paired = np.stack([some.truth, *(rng.permutation(some.truth) for _ in range(_PAIRINGS))], axis=1)
+    means = apply_by_rows(some.P, lambda P, y: np.take_along_axis(P, y, axis=1).astype(np.float64), paired).mean(axis=0)
+    return bool(means[0] <= np.quantile(means[1:], 0.95) * (1 + 1e-12))
+
+
+def warn_of_another_order(rows: Rows | Guesses) -> bool:
+    """Warn if the columns seem to be in another order than the labels, and return whether they do.
 
     That is so if the likeliest label is right less often than by chance, 1 / K; if another order, found on one half of
     the rows, makes it right at least twice as often on the other half; or if two columns seem to be exchanged.
     """
-    why, at = None, f"the likeliest label is right in {rows.hits / len(rows):.1%} of the rows"
-    if 2 * rows.hits < len(rows):
+    n, hits = len(rows.truth), int((rows.likeliest == rows.truth).sum())
+    why, at = None, f"the likeliest label is right in {hits / n:.1%} of the rows"
+    if 2 * hits < n:
         why = _better_order(rows)
-        if why is None and _below_chance(rows.hits, len(rows), 1 / len(rows.labels)):
+        if why is None and _below_chance(hits, n, 1 / len(rows.labels)):
             why = ", less often than chance"
     if why is None:
         at, why = "", _exchanged_columns(rows)
@@ -69,6 +128,7 @@ def warn_of_another_order(rows: Rows) -> None:
             "true labels right?",
             CalibrationWarning,
         )
+    return why is not None
 
 
 def warn_of_training_rows(rows: Rows) -> None:
@@ -114,7 +174,7 @@ def _below_chance(hits: int, n: int, chance: float, tests: int = 1) -> bool:
     return n * divergence > math.log(tests / _ERROR_CHANCE)
 
 
-def _better_order(rows: Rows) -> str | None:
+def _better_order(rows: Rows | Guesses) -> str | None:
     """How often another order of the columns would be right, in words, if it is far better; else None.
 
     The other order is chosen on a random half of the rows and judged on the other half, since with many labels some
@@ -123,9 +183,8 @@ def _better_order(rows: Rows) -> str | None:
     have z more wins than losses with probability at most exp(-z^2 / 2m) (Hoeffding). The column that wins most is left
     out of z: a classifier that nearly always predicts one label gains if its column is given another label.
     """
-    K, likeliest, truth, highest = len(rows.labels), rows.likeliest, rows.truth, rows.highest_probabilities
-    below = apply_by_rows(rows.P, lambda block, top: np.count_nonzero(top[:, None] > block, axis=1), highest)
-    order = np.random.default_rng(0).permutation(np.flatnonzero(below == K - 1))  # in a tie there is no likeliest label
+    K, likeliest, truth = len(rows.labels), rows.likeliest, rows.truth
+    order = np.random.default_rng(0).permutation(np.flatnonzero(rows.untied))  # in a tie there is no likeliest label
     chosen_on, judged_on = order[: len(order) // 2], order[len(order) // 2 :]
     label_of = _labels_of_columns(likeliest[chosen_on], truth[chosen_on], K)
     columns, y = likeliest[judged_on], truth[judged_on]
@@ -143,7 +202,7 @@ def _better_order(rows: Rows) -> str | None:
     )
 
 
-def _exchanged_columns(rows: Rows) -> str | None:
+def _exchanged_columns(rows: Rows | Guesses) -> str | None:
     """Which two columns seem to be exchanged, in words; None if there are none.
 
     Of the rows with true label i and likeliest label i or j, fewer than half are right, by more than chance, and
@@ -192,6 +251,31 @@ def warn_of_free_labels(loss: Loss) -> None:
 
     if (free := free_labels_warning(loss)) is not None:
         warn(free.render(), SpecWarning)
+
+
+def warn_of_idle_costs(context: FitContext) -> None:
+    """Warn of limits and costs of the spec that will have no effect on the sets.
+
+    By class, a label y of cost c(y) > 0 is in the set if c(y) / p(y) is at most the threshold of y, which is c(y) times
+    a quantile of 1 / p(y) over the rows of y: c(y) cancels.
+    """
+    promise, oracle = context.promise, context.oracle
+    if unenforced := limits_not_enforced(oracle):
+        warn(unenforced, CalibrationWarning)
+    loss = oracle.loss
+    if promise.by_class and oracle.priced and loss.facts.separable and not loss.inputs and not loss.free_labels:
+        warn(
+            'the loss is a sum of costs of labels, and conditional="class" has a threshold for each label, which '
+            f"absorbs its cost: the sets of {oracle.name!r} are those of 'lac', whatever the labels cost",
+            CalibrationWarning,
+        )
+
+
+def limits_not_enforced(oracle: Oracle) -> str:
+    """That this oracle does not enforce the limits of the spec; empty if it does, or if there are none."""
+    if not oracle.loss.limits or oracle.has_best:
+        return ""
+    return f"limits of the spec are reported, not enforced, by {oracle.name!r}: use price"
 
 
 def warn_of_zeros(rows: Rows, alpha: Fraction) -> None:

@@ -164,7 +164,8 @@ class LeastCovered(Shown):
         first = f"conditional={' or '.join(within)} (--conditional)" if within else "more calibration rows"
         ways = f"try {first}, a risk of harm (--risk) or another cost"
         if self.conditional not in wanted:
-            return ways
+            lowers = self.conditional == "difficulty"  # so a class falls short
+            return f"{ways}; coverage by difficulty can lower that of classes: compare with none" if lowers else ways
         return (
             f"{ways}; coverage by {self.conditional} holds on average over draws of the calibration rows, "
             "and confidence=0.95 (--confidence) makes it hold for 95 % of them"

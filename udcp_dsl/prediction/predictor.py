@@ -20,12 +20,14 @@ from udcp_dsl.prediction.calibrate import Conditional, Level, Tuning, exact_leve
 from udcp_dsl.prediction.calibrate.calibration_scores import RankTable
 from udcp_dsl.prediction.containers import flag, frame_index
 from udcp_dsl.prediction.input_warnings import (
-    warn_of_another_order,
+    warn_of_counted_labels,
     warn_of_free_labels,
     warn_of_full_sets,
     warn_of_high_alpha,
+    warn_of_idle_costs,
     warn_of_shared_draws,
     warn_of_training_rows,
+    warn_of_wrong_truth,
 )
 from udcp_dsl.prediction.least_covered import LeastCovered
 from udcp_dsl.prediction.oracle import Oracle, as_oracle
@@ -54,6 +56,7 @@ S = TypeVar("S", bound=Stage)
 
 # Entries held at a time if sets need all scores, or a second matrix beside the probabilities.
 _BLOCK = 1 << 22
+_NAMED = 4  # labels that a message names to show an order
 
 
 class SetPredictor(DescribedPredictor):
@@ -105,7 +108,7 @@ class SetPredictor(DescribedPredictor):
         Random seed for the folds and for `randomize`.
     class_names : sequence, optional
         Names of the columns of `probs`, if they are not in the order of `loss.labels`. Integers in `y` remain positions
-        in `loss.labels`, so give true labels by name.
+        in `loss.labels`, so give true labels by name; `class_names=loss.labels` confirms that order.
     pool : bool, default False
         Groups or classes with too few rows use the threshold of all rows.
 
@@ -176,6 +179,7 @@ class SetPredictor(DescribedPredictor):
                 f"{self.oracle.name!r} tunes its lambda for one alpha: give one alpha, or lam in the options"
             )
         self.given_labels: tuple[Any, ...] | None = None  # the labels in the type they were given in, if not as texts
+        self.columns: tuple[str, ...] | None = None  # of calibration, if matched by name and not in the spec's order
         self.fits: Fits = {}  # the fitted stages and thresholds at each alpha, once it is calibrated
         self.file_hash: tuple[Fits, str] | None = None  # the hash of its file, valid for those fits
         self.logits = False
@@ -240,24 +244,30 @@ class SetPredictor(DescribedPredictor):
         Warns
         -----
         UserWarning
-            Alpha is 0.5 or more, labels cost nothing, columns seem to be in another order than the labels, or rows
-            without ids share a draw of `randomize`.
+            Alpha is 0.5 or more, labels cost nothing, columns or rows seem to be in another order than the labels, `y`
+            counts labels that are not sorted, the oracle does not enforce the limits of the spec, costs have no effect,
+            or rows without ids share a draw of `randomize`.
         """
         logits, normalize = flag(logits, "logits"), flag(normalize, "normalize")
         warn_of_high_alpha(self.promise)
         if self.oracle.by_cost:
             warn_of_free_labels(self.loss)
         beside = {"y": y, "groups": groups, "ids": ids, "weights": weights, "inputs": inputs, "ignore": ignore}
-        rows = self._rows_of(probs, beside, logits=logits, normalize=normalize)
+        rows = self._rows_of(probs, beside, class_names=self.class_names, logits=logits, normalize=normalize)
         self._check_groups(rows, groups)
-        warn_of_another_order(rows)
+        warn_of_counted_labels(rows)
+        warn_of_wrong_truth(rows)
         warn_of_training_rows(rows)
         if self.randomize:
             warn_of_shared_draws(rows, self.seed)
         if rows.weights is not None:
             self.promise.refuse_weights()
-        self.use(fit(FitContext.of(self.promise, self.oracle, tune=self._tune), rows))
+        context = FitContext.of(self.promise, self.oracle, tune=self._tune)
+        warn_of_idle_costs(context)
+        self.use(fit(context, rows))
         self.given_labels = labels_as_given(self.loss.labels, y, self._class_names)
+        named_otherwise = self.class_names is None and rows.columns != rows.labels
+        self.columns = rows.columns if named_otherwise else None
         self.logits, self.normalize = logits, normalize
         return self
 
@@ -271,6 +281,7 @@ class SetPredictor(DescribedPredictor):
         inputs: Any = None,
         ids: Any = None,
         ignore: Sequence[str] = (),
+        class_names: Sequence[object] | None = None,
     ) -> PredictionSets:
         """Predict sets for new rows; zero rows are allowed.
 
@@ -291,6 +302,9 @@ class SetPredictor(DescribedPredictor):
             Name of each row, kept in the result. Repeated ids give a warning.
         ignore : sequence of str, optional
             Columns of a frame to leave unread.
+        class_names : sequence, optional
+            Names of the columns of `probs`, if they have none; by default those of the predictor. Required for an array
+            if calibration matched columns by name and their order was not that of the spec.
 
         Returns
         -------
@@ -303,13 +317,14 @@ class SetPredictor(DescribedPredictor):
             The predictor is not calibrated, or the data are invalid. The message names the row.
         """
         level = self.level(alpha)
-        rows = self.rows(probs, groups=groups, weights=weights, inputs=inputs, ids=ids, ignore=ignore, empty=True)
+        more: dict[str, Any] = {"groups": groups, "weights": weights, "inputs": inputs, "ids": ids, "ignore": ignore}
+        rows = self.rows(probs, class_names=class_names, **more, empty=True)
         self._check_groups(rows, groups)
         if self.randomize:
             warn_of_shared_draws(rows, self.seed)
         made = self.make_sets_and_warn(rows, level)
-        more: dict[str, Any] = {"given_labels": self.given_labels, "inputs": rows.inputs, "decided": made.decided}
-        return PredictionSets(self.loss, made.mask, rows.ids, index=frame_index(probs), **more)
+        own: dict[str, Any] = {"given_labels": self.given_labels, "inputs": rows.inputs, "decided": made.decided}
+        return PredictionSets(self.loss, made.mask, rows.ids, index=frame_index(probs), **own)
 
     def predict_batches(
         self,
@@ -323,6 +338,7 @@ class SetPredictor(DescribedPredictor):
         carry: Sequence[str] = (),
         ignore: Sequence[str] = (),
         only_labels: bool = False,
+        class_names: Sequence[object] | None = None,
     ) -> Iterator[Any]:
         """Predict sets for a stream of batches, with no more than one batch in memory.
 
@@ -344,6 +360,8 @@ class SetPredictor(DescribedPredictor):
             Columns to leave unread.
         only_labels : bool, default False
             Ignore all columns that are not labels.
+        class_names : sequence, optional
+            Names of the entries of lists, as for `predict_set`.
 
         Returns
         -------
@@ -379,13 +397,17 @@ class SetPredictor(DescribedPredictor):
             only_labels=only_labels,
             carry=carry,
         )
-        return predict_batches(self, batches, alpha, columns)
+        return predict_batches(self, batches, alpha, columns, class_names)
 
     @overload
-    def adapt(self, probs: Any, *, calibration: None = None) -> LabelShift: ...
+    def adapt(
+        self, probs: Any, *, calibration: None = None, class_names: Sequence[object] | None = None
+    ) -> LabelShift: ...
     @overload
-    def adapt(self, probs: Any, *, calibration: Any) -> SetPredictor: ...
-    def adapt(self, probs: Any, *, calibration: Any = None) -> SetPredictor | LabelShift:
+    def adapt(self, probs: Any, *, calibration: Any, class_names: Sequence[object] | None = None) -> SetPredictor: ...
+    def adapt(
+        self, probs: Any, *, calibration: Any = None, class_names: Sequence[object] | None = None
+    ) -> SetPredictor | LabelShift:
         """Adapt to new rows in which labels are more or less frequent than before, without their truth.
 
         Coverage is 1 - alpha only as far as the estimated frequencies are right; see docs/label-shift.md.
@@ -398,6 +420,8 @@ class SetPredictor(DescribedPredictor):
         calibration : tuple (probs, y) or (probs, y, inputs), optional
             Labelled rows of the old kind: those that this predictor was calibrated with, in the same order (recognised
             by their number; rows used for repair, lambda and anchor are left out), or others.
+        class_names : sequence, optional
+            Names of the columns of both, as for `predict_set`.
 
         Returns
         -------
@@ -406,7 +430,9 @@ class SetPredictor(DescribedPredictor):
         """
         from udcp_dsl.prediction import adapting
 
-        return adapting.report(self, probs) if calibration is None else adapting.adapt(self, probs, calibration)
+        if calibration is None:
+            return adapting.report(self, probs, class_names)
+        return adapting.adapt(self, probs, calibration, class_names)
 
     def p_values(
         self,
@@ -417,6 +443,7 @@ class SetPredictor(DescribedPredictor):
         inputs: Any = None,
         ids: Any = None,
         ignore: Sequence[str] = (),
+        class_names: Sequence[object] | None = None,
     ) -> npt.NDArray[np.float64]:
         """The smallest alpha at which each label is left out.
 
@@ -424,7 +451,7 @@ class SetPredictor(DescribedPredictor):
 
         Parameters
         ----------
-        probs, groups, weights, inputs, ids, ignore
+        probs, groups, weights, inputs, ids, ignore, class_names
             As for `predict_set`.
 
         Returns
@@ -435,7 +462,8 @@ class SetPredictor(DescribedPredictor):
             mean harms.
         """
         fitted = self.at(min(self.alphas))
-        rows = self.rows(probs, groups=groups, ids=ids, weights=weights, inputs=inputs, ignore=ignore, empty=True)
+        more: dict[str, Any] = {"groups": groups, "weights": weights, "inputs": inputs, "ids": ids, "ignore": ignore}
+        rows = self.rows(probs, class_names=class_names, **more, empty=True)
         self._check_groups(rows, groups)
         out = np.empty(rows.P.shape)
         step = max(1, _BLOCK // self.loss.K)
@@ -654,17 +682,31 @@ class SetPredictor(DescribedPredictor):
         inputs: Any = None,
         ids: Any = None,
         ignore: Sequence[str] = (),
+        class_names: Sequence[object] | None = None,
         empty: bool = False,
     ) -> Rows:
         """The rows that `predict_set` and `evaluate` make of their arguments."""
         beside = {"y": y, "groups": groups, "ids": ids, "weights": weights, "inputs": inputs, "ignore": ignore}
-        rows = self._rows_of(probs, beside, logits=self.logits, normalize=self.normalize, empty=empty)
+        names = self.class_names if class_names is None else class_names
+        how = {"class_names": names, "logits": self.logits, "normalize": self.normalize, "empty": empty}
+        rows = self._rows_of(probs, beside, **how)
+        self.check_columns(rows)
         self._check_weights(rows)
         return rows
 
+    def check_columns(self, rows: Rows) -> None:
+        """Refuse columns without names if calibration matched names in another order than that of the spec."""
+        if rows.columns is None and self.columns is not None:
+            came, own = (", ".join(names[:_NAMED]) for names in (self.columns, self.loss.labels))
+            raise InputError(
+                f"the columns have no names, and calibration matched them by name, in another order ({came} ...) than "
+                f"that of the spec ({own} ...): name their order, class_names=[...] (class_names=loss.labels for that "
+                "of the spec), or give a frame or table whose columns are labels"
+            )
+
     def _rows_of(self, probs: Any, beside: Mapping[str, Any], **how: Any) -> Rows:
         read = self.promise.reads(self.loss)
-        return rows_of(probs, read.labels, loss=read, class_names=self.class_names, **beside, **how)
+        return rows_of(probs, read.labels, loss=read, **beside, **how)
 
     @property
     def inputs(self) -> Mapping[str, RowInput]:

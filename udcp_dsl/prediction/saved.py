@@ -24,6 +24,7 @@ from udcp_dsl.prediction.files import atomic_write
 from udcp_dsl.prediction.oracle import oracle_names
 from udcp_dsl.prediction.predictor import SetPredictor
 from udcp_dsl.prediction.promises.promise import Promise
+from udcp_dsl.prediction.rows.probability_matrix import check_class_names
 from udcp_dsl.prediction.stages.chain import plain, read
 from udcp_dsl.prediction.stages.stage import FitContext
 
@@ -87,6 +88,7 @@ def _content(predictor: SetPredictor) -> dict[str, Any]:
         },
         "promise": predictor.promise.as_dict(),
         "class_names": None if predictor.class_names is None else list(predictor.class_names),
+        "columns": None if predictor.columns is None else list(predictor.columns),
         "given_labels": list(given) if given is not None and all(map(_is_plain, given)) else None,
         **{name: getattr(predictor, name) for name in _INPUT_FLAGS},
         **plain(predictor.fits),
@@ -217,6 +219,9 @@ def _rebuild(content: Mapping[str, Any]) -> SetPredictor:
     predictor.use(read(content, FitContext(predictor.promise, predictor.oracle)))
     predictor.logits, predictor.normalize = content["logits"], content["normalize"]
     predictor.given_labels = _given_labels(content["given_labels"], loss.K)
+    if content.get("columns") is not None:
+        check_class_names(content["columns"], loss.labels)
+        predictor.columns = tuple(content["columns"])
     return predictor
 
 

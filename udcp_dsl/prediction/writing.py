@@ -34,11 +34,14 @@ def sets_ending(path: PathLike) -> str:
 
 
 class CoverageRecord(NamedTuple):
-    """Rows with known truth: true labels, whether they are covered, and highest probabilities."""
+    """Rows with known truth: true labels, whether they are covered, the likeliest labels and whether no other is as
+    likely, and the highest probabilities."""
 
     truth: npt.NDArray[np.int64]
     covered: npt.NDArray[np.bool_]
     highest: npt.NDArray[np.float64]
+    likeliest: npt.NDArray[np.int64]
+    untied: npt.NDArray[np.bool_]
     harms: npt.NDArray[np.float64] | None = None  # of missing the truth, if harm is bounded
 
 

@@ -104,7 +104,8 @@ def sets_of(fitted: Fitted, p: Any, inputs: RowInputs | None = None) -> tuple[An
     """The set and the scores of one row, (K,) each; `inputs` holds the inputs of the row twice."""
     rows = np.repeat(np.asarray(p, dtype=np.float64)[None, :], 2, axis=0)  # for one row, kernels are compiled again
     scores = fitted.scorer.scores(fitted.predictor.repaired(rows), inputs=inputs)[0]
-    return fitted.predictor.predict_set(rows, inputs=inputs if fitted.loss.inputs else None).mask[0], scores
+    given = inputs if fitted.loss.inputs else None
+    return fitted.predictor.predict_set(rows, inputs=given, class_names=fitted.loss.labels).mask[0], scores
 
 
 @contextmanager

@@ -18,13 +18,14 @@ from click.testing import Result
 
 import udcp_dsl
 from udcp_dsl.cli import compare as verb
+from udcp_dsl.prediction.rows.row_attributes import NamedPositions
 
 Udcp = Callable[..., Result]
 
 LABELS = ("cat", "dog", "wolf", "lynx")
 RNG = np.random.default_rng(5)
 P = RNG.dirichlet(np.full(4, 0.5), 240)
-Y = np.array([RNG.choice(4, p=p) for p in P])
+Y = NamedPositions.of([RNG.choice(4, p=p) for p in P], LABELS)
 SITES = RNG.choice(["north", "south"], 240)
 OTHER = """\
 labels { cat, dog, wolf, lynx }
@@ -38,7 +39,7 @@ SOURCE = ("--probs", "p.npy", "--truth", "y.npy")
 @pytest.fixture(autouse=True)
 def _files(folder: Path) -> None:
     np.save("p.npy", P)
-    np.save("y.npy", Y)
+    np.save("y.npy", np.array(LABELS)[Y])
     Path("other.loss").write_text(OTHER)
     with Path("rows.csv").open("w", newline="") as out:
         writer = csv.writer(out)
@@ -160,9 +161,9 @@ def test_class_names_logits_and_scores(udcp: Udcp) -> None:
 
 def test_integers_beside_class_names_are_doubtful(udcp: Udcp) -> None:
     np.save("q.npy", P[:, [3, 0, 1, 2]])
-    result = udcp(
-        "compare", "pets.loss", "--probs", "q.npy", "--truth", "y.npy", "--class-names", "lynx,cat,dog,wolf", *QUICK
-    )
+    np.save("integers.npy", Y)
+    source = ("--probs", "q.npy", "--truth", "integers.npy", "--class-names", "lynx,cat,dog,wolf")
+    result = udcp("compare", "pets.loss", *source, *QUICK)
     assert result.exit_code == 0
     assert "warning: y contains integers, taken as positions in loss.labels" in result.stderr
 

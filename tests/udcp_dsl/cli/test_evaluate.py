@@ -14,12 +14,13 @@ from click.testing import Result
 
 import udcp_dsl
 from udcp_dsl import SetPredictor
+from udcp_dsl.prediction.rows.row_attributes import NamedPositions
 
 Udcp = Callable[..., Result]
 LABELS = ["cat", "dog", "wolf", "lynx"]
 rng = np.random.default_rng(1)
 P = rng.dirichlet(np.ones(4), 400)
-Y = np.argmax(np.log(P) + rng.gumbel(size=P.shape), axis=1)
+Y = NamedPositions.of(np.argmax(np.log(P) + rng.gumbel(size=P.shape), axis=1), LABELS)
 SITES = np.array(["north", "south"])[np.arange(400) % 2]
 NEW, TRUTH, PLACES = P[200:], Y[200:], SITES[200:]
 SOURCE = ("--probs", "p.npy", "--truth", "y.npy")
@@ -35,7 +36,7 @@ def saved(oracle: str = "lac", *, groups: bool = False, **settings: object) -> S
 @pytest.fixture(autouse=True)
 def _files(folder: Path) -> None:
     np.save("p.npy", NEW)
-    np.save("y.npy", TRUTH)
+    np.save("y.npy", TRUTH.names)
     with Path("rows.csv").open("w", newline="") as out:
         writer = csv.writer(out)
         writer.writerow([*LABELS, "label", "site"])
@@ -81,7 +82,7 @@ def test_the_table(udcp: Udcp) -> None:
 def test_it_says_on_which_side_of_the_promise_coverage_lies(udcp: Udcp, shift: float, place: str) -> None:
     saved()
     near = np.where(rng.random(200) < abs(shift), NEW.argmin(axis=1) if shift > 0 else NEW.argmax(axis=1), TRUTH)
-    np.save("y.npy", near)
+    np.save("y.npy", np.array(LABELS)[near])
     assert f"the measured interval {place} 0." in udcp("evaluate", "pets.json", *SOURCE).stdout
 
 

@@ -70,9 +70,10 @@ def test_out_of_reach_is_an_error_and_nothing_is_written(udcp: Udcp) -> None:
 
 
 def test_other_oracles_say_that_they_only_report(udcp: Udcp) -> None:
-    told = said(udcp(*CALIBRATE, "--oracle", "lac"))
-    assert "limits of the spec are reported, not enforced, by 'lac': use price" in told
-    assert "limit slots: mean 0." in told
+    result = udcp(*CALIBRATE, "--oracle", "lac")
+    assert "warning: limits of the spec are reported, not enforced, by 'lac': use price" in result.stderr
+    assert "limit slots: mean 0." in said(result)
+    assert "limits of the spec are reported, not enforced, by 'lac': use price" in said(udcp("show", "l.json"))
 
 
 def test_compare_and_its_report(udcp: Udcp) -> None:

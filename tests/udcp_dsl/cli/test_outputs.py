@@ -18,11 +18,13 @@ from udcp_dsl import InputError, SetPredictor
 from udcp_dsl.cli.ending import json_option
 from udcp_dsl.cli.row_options import collect_warnings
 from udcp_dsl.diagnostics import warn
+from udcp_dsl.prediction.rows.row_attributes import NamedPositions
 
 Udcp = Callable[..., Result]
 rng = np.random.default_rng(0)
 P = rng.dirichlet(np.ones(4), 60)
-Y = np.argmax(np.log(P) + rng.gumbel(size=P.shape), axis=1)
+LABELS = ["cat", "dog", "wolf", "lynx"]
+Y = NamedPositions.of(np.argmax(np.log(P) + rng.gumbel(size=P.shape), axis=1), LABELS)
 SOURCE = ("--probs", "p.npy", "--truth", "y.npy")
 COMPARE = ("compare", "pets.loss", *SOURCE, "--oracle", "lac", "--splits", "1")
 # The command, the option of the output, and the ending that this has.
@@ -39,7 +41,7 @@ WRITING = {
 @pytest.fixture(autouse=True)
 def _files(folder: Path) -> None:
     np.save("p.npy", P)
-    np.save("y.npy", Y)
+    np.save("y.npy", Y.names)
     SetPredictor(udcp_dsl.load("pets.loss"), "lac", alpha=0.2).calibrate(P, Y).save("saved.json")
 
 
@@ -152,7 +154,7 @@ def test_they_come_before_the_work(udcp: Udcp, monkeypatch: pytest.MonkeyPatch) 
         raise InputError("the work was begun")
 
     monkeypatch.setattr("udcp_dsl.prediction.stages.chain.true_scores", fails)
-    np.save("y.npy", P.argmin(axis=1))
+    np.save("y.npy", np.array(LABELS)[P.argmin(axis=1)])
     few = udcp("calibrate", "pets.loss", *SOURCE, "--oracle", "lac", "--alpha", "0.001", "-o", "out.json")
     said = [few.stderr.index(text) for text in ("less often than chance", "too few calibration rows", "was begun")]
     assert said == sorted(said)

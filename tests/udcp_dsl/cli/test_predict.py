@@ -23,6 +23,7 @@ LABELS = ["cat", "dog", "wolf", "lynx"]
 rng = np.random.default_rng(0)
 P = rng.dirichlet(np.ones(4), 90)
 Y = np.argmax(np.log(P) + rng.gumbel(size=P.shape), axis=1)
+NAMES = np.array(LABELS)[Y]
 NEW = rng.dirichlet(np.ones(4), 25)
 SITES = ["north", "south"] * 12 + ["north"]
 
@@ -35,7 +36,7 @@ def predictor(folder: Path) -> SetPredictor:
         for i, (row, site) in enumerate(zip(NEW, SITES, strict=True))
     )
     Path("new.csv").write_text(f"photo,lynx,cat,dog,wolf,site\n{rows}")
-    made = SetPredictor(udcp_dsl.load("pets.loss"), "lac", alpha=0.3).calibrate(P, Y)
+    made = SetPredictor(udcp_dsl.load("pets.loss"), "lac", alpha=0.3).calibrate(P, NAMES)
     made.save("pets.json")
     return made
 
@@ -94,7 +95,7 @@ def test_standard_output_has_the_table_and_nothing_else(udcp: Udcp, chosen: list
 
 def test_costs_of_a_csv_have_no_noise(udcp: Udcp) -> None:
     Path("tenths.loss").write_text("labels { cat, dog, wolf, lynx }  loss tenths = 0.1 * size")
-    made = SetPredictor(udcp_dsl.load("tenths.loss"), "lac", alpha=0.2).calibrate(P, Y)
+    made = SetPredictor(udcp_dsl.load("tenths.loss"), "lac", alpha=0.2).calibrate(P, NAMES)
     made.save("tenths.json")
     assert 0.1 * 3 in made.predict_set(NEW).costs  # which is 0.30000000000000004
     run(udcp, "--probs", "new.npy", "-o", "sets.csv", file="tenths.json")
@@ -132,7 +133,7 @@ def test_class_names_of_the_predictor(udcp: Udcp, predictor: SetPredictor) -> No
 
 def test_levels_and_groups(udcp: Udcp, predictor: SetPredictor) -> None:
     grouped = SetPredictor(predictor.loss, "lac", alpha=[0.2, 0.4], conditional="group")
-    grouped.calibrate(P, Y, groups=["north", "south", "south"] * 30).save("grouped.json")
+    grouped.calibrate(P, NAMES, groups=["north", "south", "south"] * 30).save("grouped.json")
     source = ["--probs", "new.csv", "--id", "photo", "--group", "site", "-o", "sets.npy"]
     run(udcp, *source, "--alpha", "0.4", file="grouped.json")
     assert np.array_equal(np.load("sets.npy"), grouped.predict_set(NEW, alpha=0.4, groups=SITES).mask)
@@ -149,7 +150,9 @@ def test_in_blocks(udcp: Udcp, predictor: SetPredictor, monkeypatch: pytest.Monk
     monkeypatch.setattr("udcp_dsl.prediction.rows.source.BATCH", 4 * 4)
     run(udcp, "--probs", "new.npy", "-o", "sets.npy")
     assert np.array_equal(np.load("sets.npy"), predictor.predict_set(NEW).mask)
-    SetPredictor(predictor.loss, "lac", conditional="group").calibrate(P, Y, groups=["north"] * 90).save("grouped.json")
+    SetPredictor(predictor.loss, "lac", conditional="group").calibrate(P, NAMES, groups=["north"] * 90).save(
+        "grouped.json"
+    )
     Path("sites.txt").write_text("\n".join(["north"] * 20 + ["south"] * 5))
     result = udcp("predict", "grouped.json", "--probs", "new.npy", "--group", "sites.txt", "-o", "sets.npy")
     assert "row 20: group 'south' is not among the calibration rows" in result.stderr

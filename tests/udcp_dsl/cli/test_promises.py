@@ -13,11 +13,12 @@ from click.testing import Result
 
 import udcp_dsl
 from udcp_dsl import Repair, SetPredictor
+from udcp_dsl.prediction.rows.row_attributes import NamedPositions
 
 Udcp = Callable[..., Result]
 rng = np.random.default_rng(4)
 P = rng.dirichlet(np.ones(3), 300)
-Y = np.argmax(np.log(P) + rng.gumbel(size=P.shape), axis=1)
+Y = NamedPositions.of(np.argmax(np.log(P) + rng.gumbel(size=P.shape), axis=1), ["wart", "nevus", "melanoma"])
 WEIGHTS = rng.random(300)
 SPEC = "labels {wart, nevus, melanoma}\ncosts harm {wart: 1, nevus: 2, melanoma: 10}\nloss skin = size\n"
 SOURCE = ("--probs", "p.npy", "--truth", "y.npy")
@@ -44,7 +45,7 @@ CASES: list[tuple[tuple[str, ...], dict[str, Any], str]] = [
 def _files(folder: Path) -> None:
     Path("skin.loss").write_text(SPEC)
     np.save("p.npy", P)
-    np.save("y.npy", Y)
+    np.save("y.npy", Y.names)
     np.save("w.npy", WEIGHTS)
     Path("w.csv").write_text("id,weight\n" + "".join(f"{i},{w!r}\n" for i, w in enumerate(WEIGHTS.tolist())))
 

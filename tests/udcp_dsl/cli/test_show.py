@@ -15,11 +15,12 @@ from click.testing import Result
 
 import udcp_dsl
 from udcp_dsl import SetPredictor
+from udcp_dsl.prediction.rows.row_attributes import NamedPositions
 
 Udcp = Callable[..., Result]
 rng = np.random.default_rng(0)
 P = rng.dirichlet(np.ones(4), 300)
-Y = np.argmax(np.log(P) + rng.gumbel(size=P.shape), axis=1)
+Y = NamedPositions.of(np.argmax(np.log(P) + rng.gumbel(size=P.shape), axis=1), ["cat", "dog", "wolf", "lynx"])
 SITES = np.array(["north", "south\x1b"])[np.arange(300) % 2]
 
 
@@ -71,6 +72,7 @@ def test_as_data(udcp: Udcp) -> None:
     assert (data["promise"]["nonempty"], data["promise"]["conditional"]) == (True, None)
     assert data["input"] == {
         "class_names": ["lynx", "cat", "dog", "wolf"],
+        "columns": None,
         "logits": False,
         "normalize": False,
         "inputs": [],

@@ -106,7 +106,7 @@ def test_all_that_apply_and_do_not_solve(udcp: Udcp, quick: list[tuple[str, str,
 def test_a_saved_predictor_has_its_own_oracle(udcp: Udcp, quick: list[tuple[str, str, dict[str, object]]]) -> None:
     rows = np.random.default_rng(0).dirichlet([1] * 4, 40)
     loss = _load("pets.loss")
-    predictor = _predictor(loss, "raps", options={"k": 2}).calibrate(rows, [0, 1, 2, 3] * 10)
+    predictor = _predictor(loss, "raps", options={"k": 2}).calibrate(rows, [*loss.labels] * 10)
     predictor.save("kept.json")
     assert udcp("warm", "kept.json").exit_code == 0
     assert predictor.oracle.options["k"] == 2

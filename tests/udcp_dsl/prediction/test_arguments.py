@@ -87,7 +87,7 @@ def test_columns_of_a_frame_that_are_no_labels_are_ignored_by_name() -> None:
     with pytest.raises(InputError, match="'truth' names a column of a frame; an array has no named columns"):
         predictor.predict_set(P_NEW, ignore=["truth"])
     with pytest.raises(InputError, match="'truth' names a column of a frame; these rows have already been read"):
-        predictor.predict_set(predictor.rows(P_NEW), ignore=["truth"])
+        predictor.predict_set(predictor.rows(P_NEW, class_names=LABELS), ignore=["truth"])
 
 
 def test_numbers_that_no_float_holds_and_tensors_without_values() -> None:

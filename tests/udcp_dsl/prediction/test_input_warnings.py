@@ -204,7 +204,7 @@ def test_a_smaller_alpha_and_a_mean_harm_are_not() -> None:
 
 def test_rows_that_repeat_are_counted() -> None:
     P, y = classified(500, 3, 1.0)
-    rounded = np.repeat(P[:250], 2, axis=0)
+    rounded, y = np.repeat(P[:250], 2, axis=0), np.repeat(y[:250], 2)
     P[7] = P[8]  # one pair among many is no matter
     assert said(lambda: warn_of_shared_draws(rows_of(P, names(3)), 0)) == []
     (message,) = said(lambda: warn_of_shared_draws(rows_of(rounded, names(3)), 0))

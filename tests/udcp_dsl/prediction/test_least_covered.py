@@ -65,6 +65,13 @@ def test_ways_out_are_those_that_are_left() -> None:
     assert least(parts(95)).ways_out == ""
 
 
+def test_difficulty_can_be_why_a_class_falls_short() -> None:
+    hint = "coverage by difficulty can lower that of classes: compare with none"
+    assert hint in least(parts(50), conditional="difficulty").ways_out
+    assert hint not in least(parts(50)).ways_out
+    assert least(parts(95), conditional="difficulty").ways_out == ""
+
+
 def test_the_hardest_quarter_keeps_equal_values_together() -> None:
     assert hardest_quarter(np.array([0.4, 0.1, 0.3, 0.2])).tolist() == [False, True, False, False]
     assert hardest_quarter(np.array([0.1, 0.1, 0.3, 0.2])).tolist() == [True, True, False, False]

@@ -20,6 +20,7 @@ import udcp_dsl.prediction.saved as saved
 from udcp_dsl import InputError, SetPredictor
 from udcp_dsl.prediction.calibrate import Tuning
 from udcp_dsl.prediction.oracle import Oracle
+from udcp_dsl.prediction.rows.row_attributes import NamedPositions
 
 ORACLES = udcp.oracle_names()
 CSV = "name,price\ncat,1\ndog,1.5\nwolf,3\nlynx,0.1\n"
@@ -32,7 +33,7 @@ loss l = sum(c) + weight * size
 """
 rng = np.random.default_rng(0)
 P = rng.dirichlet(np.ones(4), 120)
-Y = np.argmax(np.log(P) + rng.gumbel(size=P.shape), axis=1)
+Y = NamedPositions.of(np.argmax(np.log(P) + rng.gumbel(size=P.shape), axis=1), ["cat", "dog", "wolf", "lynx"])
 NEW = rng.dirichlet(np.ones(4), 50).astype(np.float32)
 
 
@@ -377,7 +378,7 @@ def test_data_from_outside_the_folder_is_carried_along(spec: Path, tmp_path: Pat
 
 def test_labels_from_outside_the_spec(tmp_path: Path) -> None:
     loss = udcp.loads("loss l = size", labels=["a", "b", "c", "d"])
-    calibrated(loss, "lac", alpha=0.2).save(tmp_path / "saved.json")
+    SetPredictor(loss, "lac", alpha=0.2).calibrate(P, [loss.labels[k] for k in Y]).save(tmp_path / "saved.json")
     assert SetPredictor.load(tmp_path / "saved.json").loss.labels == ("a", "b", "c", "d")
 
 

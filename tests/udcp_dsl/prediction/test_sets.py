@@ -14,6 +14,7 @@ import pytest
 import udcp_dsl as udcp
 from udcp_dsl import InputError, PredictionSets, SetPredictor
 from udcp_dsl.prediction.rows import rows_of
+from udcp_dsl.prediction.rows.row_attributes import NamedPositions
 from udcp_dsl.prediction.saved import _hash
 
 pd = pytest.importorskip("pandas")
@@ -24,7 +25,7 @@ MASK = np.array([[True, False, True, False], [False] * 4, [False, True, False, F
 SETS = PredictionSets(LOSS, MASK, np.array(["a", "b", "c"]))
 RNG = np.random.default_rng(0)
 P = RNG.dirichlet(np.ones(4), 120)
-Y = [RNG.choice(4, p=p) for p in P]
+Y = NamedPositions.of([RNG.choice(4, p=p) for p in P], LOSS.labels)
 
 
 def test_sets_are_a_sequence_of_tuples_of_labels() -> None:

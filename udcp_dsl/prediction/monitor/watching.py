@@ -163,6 +163,7 @@ class Monitor(Result):
         inputs: Any = None,
         ids: Any = None,
         ignore: Sequence[str] = (),
+        class_names: Sequence[object] | None = None,
     ) -> tuple[Alarm, ...]:
         """Take one or more rows with their true labels, in the order in which they came.
 
@@ -174,7 +175,7 @@ class Monitor(Result):
             Probabilities.
         y : sequence or label
             True labels.
-        groups, inputs, ids, ignore
+        groups, inputs, ids, ignore, class_names
             As for `evaluate`.
 
         Returns
@@ -187,7 +188,7 @@ class Monitor(Result):
         InputError
             The data are invalid. The message names the row.
         """
-        read = self._read(probs, y, groups, ids, ignore, inputs)
+        read = self._read(probs, y, groups, ids, inputs, ignore=ignore, class_names=class_names)
         new = [alarm for rows in read.blocks() for alarm in self._update(rows)]
         return tuple(sorted(new, key=lambda alarm: alarm.row))
 
@@ -212,7 +213,7 @@ class Monitor(Result):
         self._streams = streams
         return [stream.alarm for stream, before in zip(streams, had, strict=True) if stream.alarm and not before]
 
-    def _read(self, probs: Any, y: Any, groups: Any, ids: Any, ignore: Sequence[str], inputs: Any = None) -> Rows:
+    def _read(self, probs: Any, y: Any, groups: Any, ids: Any, inputs: Any, **columns: Any) -> Rows:
         predictor = self.predictor
         if getattr(probs, "ndim", None) == 1:
             probs, y = probs[None, :], y if y is None or np.ndim(y) else [y]
@@ -220,7 +221,7 @@ class Monitor(Result):
             inputs = inputs if inputs is None else one_row(predictor.inputs, inputs)
         if getattr(probs, "shape", (1,))[:1] == (0,):  # without rows, only the columns are checked
             y = groups = ids = None
-        rows = predictor.rows(probs, y, groups=groups, inputs=inputs, ids=ids, ignore=ignore, empty=True)
+        rows = predictor.rows(probs, y, groups=groups, inputs=inputs, ids=ids, **columns, empty=True)
         if len(rows) and predictor.promise.by_group and rows.groups is None:
             raise InputError("calibrated by group, so the monitor needs the group of each row: give groups=")
         if len(rows) and rows.y is None:

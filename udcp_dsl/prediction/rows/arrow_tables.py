@@ -301,7 +301,7 @@ def _block(pa: Any, batch: Any, choice: ColumnSelection) -> Block:
     ids = None if choice.ids is None else batch.column(choice.ids)
     if ids is not None and pa.types.is_dictionary(ids.type):
         ids = ids.dictionary_decode()  # dictionaries differ between blocks
-    return Block(values, choice.by_role(texts), carried, named=choice.width is None, ids=ids)
+    return Block(values, choice.by_role(texts), carried, choice.labels, ids)
 
 
 def _number_array(pa: Any, name: str, column: Any) -> npt.NDArray[Any]:

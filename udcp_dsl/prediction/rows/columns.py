@@ -17,7 +17,7 @@ from udcp_dsl.diagnostics import InputError, did_you_mean
 from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.expression.rows.given import EntryColumns, RowInputs, inputs_of, possible_columns, table_columns
 from udcp_dsl.prediction.rows.column_roles import INPUT, Columns
-from udcp_dsl.prediction.rows.probability_matrix import check_class_names, match_columns
+from udcp_dsl.prediction.rows.probability_matrix import check_class_names, in_order_of_columns, match_columns
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class ColumnSelection:
     width: int | None = None  # length of the lists, if the numbers are in one column
     ids: int | None = None  # the column of ids, one of `texts`
     grouped: tuple[tuple[str, ...], ...] = ()  # per role, its entries, if each has a column
+    labels: tuple[str, ...] | None = None  # in the order of their columns, if each label has one
 
     def by_role(self, texts: list[list[Any]]) -> list[Any]:
         """The texts of each role; `EntryColumns` if each entry of costs has its own column."""
@@ -48,14 +49,14 @@ class ColumnSelection:
 class Block:
     """Some rows as they are in a file: numbers (m, K), the columns of texts, and a RecordBatch of columns to copy.
 
-    `named`: the columns of numbers were matched by name, and are in the order of the labels. `ids`: in the type of the
-    file, if its columns have types.
+    `columns`: the labels in the order of their columns in the file, if the numbers were matched by name; they are then
+    in the order of the labels. `ids`: in the type of the file, if its columns have types.
     """
 
     values: npt.NDArray[Any]
     texts: list[Any]
     carried: Any = None
-    named: bool = False
+    columns: tuple[str, ...] | None = None
     ids: Any = None
 
 
@@ -161,18 +162,18 @@ class ColumnSpec:
         read = [*attributes, *carry]
         if at is None:
             numbers = match_columns(names, self.labels, [*read, *ignore], self.columns.only_labels)
-            width = None
+            width, labels = None, in_order_of_columns(self.labels, numbers)
         else:
             for other in (*read, *ignore):
                 self._refuse_absent(other, names)
-            numbers, width = [at], len(self.labels)
+            numbers, width, labels = [at], len(self.labels), None
         position = {name: place for place, name in enumerate(names)}
         texts = [position[name] for name in attributes] if self.read_attributes else []
         wide = tuple(map(self._entries_of, self.columns.per_row, per_row)) if self.read_attributes else ()
         if not self.read_probabilities:
-            return ColumnSelection([], texts, grouped=wide)
+            return ColumnSelection([], texts, grouped=wide, labels=labels)
         ids = None if self.columns.id_column is None else position[self.columns.id_column]
-        return ColumnSelection(numbers, texts, [position[name] for name in carry], width, ids, wide)
+        return ColumnSelection(numbers, texts, [position[name] for name in carry], width, ids, wide, labels)
 
     def _columns_of(self, role: str, column: str, names: Sequence[str]) -> tuple[str, ...]:
         """The column of a role, or the columns of the entries of costs per row: fee.gp, fee.nurse."""

@@ -144,6 +144,24 @@ def match_columns(
     return [index[label] for label in labels]
 
 
+def in_order_of_columns(labels: Sequence[str], positions: Sequence[int]) -> tuple[str, ...]:
+    """The labels in the order of their columns, from the position of each label's column.
+
+    >>> in_order_of_columns(["ham", "spam"], [3, 1])
+    ('spam', 'ham')
+    """
+    return tuple(labels[at] for at in sorted(range(len(labels)), key=positions.__getitem__))
+
+
+def columns_of(probs: Any, labels: Sequence[str], class_names: Any = None) -> tuple[str, ...] | None:
+    """The labels in the order of the columns of `probs`, if these have names, or are named by `class_names`."""
+    if is_frame(probs):
+        names = {str(column): position for position, column in enumerate(probs.columns)}
+        if set(labels) <= set(names):
+            return in_order_of_columns(labels, [names[label] for label in labels])
+    return None if class_names is None else names_of_classes(class_names)
+
+
 def _unexpected_message(unknown: Sequence[str]) -> str:
     *most, last = map(repr, unknown[:_MAX_NAMED])
     if len(unknown) > _MAX_NAMED:

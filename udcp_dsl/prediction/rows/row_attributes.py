@@ -18,6 +18,36 @@ Positions: TypeAlias = npt.NDArray[np.int64]
 Names: TypeAlias = npt.NDArray[np.str_]
 
 
+class NamedPositions(npt.NDArray[np.int64]):
+    """True labels as positions that know their names, so that no order of labels has to be guessed.
+
+    They are integers for everything but this package, which reads their names. What is computed from them is an
+    ordinary array to it, unless it consists of positions again.
+
+    >>> y = NamedPositions.of([1, 0, 1], ["spam", "ham"])
+    >>> y[1:].names, int(y.sum())
+    (['spam', 'ham'], 2)
+    """
+
+    labels: tuple[str, ...]
+
+    @classmethod
+    def of(cls, positions: npt.ArrayLike, labels: Sequence[str]) -> NamedPositions:
+        found = np.asarray(positions, np.int64).view(cls)
+        found.labels = tuple(labels)
+        return found
+
+    def __array_finalize__(self, made_from: Any) -> None:
+        self.labels = getattr(made_from, "labels", ())
+
+    @property
+    def names(self) -> Any:
+        """The name of each entry; the array as it is, if some entry is no position."""
+        if self.ndim != 1 or self.dtype.kind not in "iu" or not ((self >= 0) & (self < len(self.labels))).all():
+            return np.asarray(self)
+        return [self.labels[position] for position in self.tolist()]
+
+
 def truth(y: Any, labels: Sequence[str], n: int | None = None) -> Positions:
     """The positions of true labels: strings are names; integers are positions, or names if all labels are numbers.
 
@@ -52,6 +82,11 @@ def truth(y: Any, labels: Sequence[str], n: int | None = None) -> Positions:
             raise RowFault(row, "true labels: ", f" (counted from 0) {_fault_of_truth(entry, labels, numeric)}")
         positions[row] = position
     return positions
+
+
+def are_positions(entries: Sequence[Any], labels: Sequence[str]) -> bool:
+    """Whether true labels that `truth` accepts are positions, not names."""
+    return bool(entries) and _is_integer(entries[0]) and not all(map(WHOLE_NUMBER.fullmatch, labels))
 
 
 def labels_as_given(labels: Sequence[str], y: Any = None, class_names: Any = None) -> tuple[Any, ...] | None:

@@ -26,7 +26,7 @@ from udcp_dsl.prediction.rows.file_parts import Part, find_parts, naming_file_in
 from udcp_dsl.prediction.rows.probability_matrix import Matrix, arrange, names_of_classes
 from udcp_dsl.prediction.rows.row_attributes import id_texts, sample_ids
 from udcp_dsl.prediction.rows.text_tables import csv_column
-from udcp_dsl.prediction.rows.value import Rows, rows_of
+from udcp_dsl.prediction.rows.value import NOT_PER_ROW, Rows, rows_of
 from udcp_dsl.threads import prefetch
 
 BATCH = 1 << 21  # entries of the matrix in memory at a time, per thread
@@ -197,7 +197,9 @@ class Source:
         else:
             n = self._counted() or 0
             self._check_beside(n)
-            rows = bare._checked(Block(np.empty((n, 0)), []), self.parts[0], 0, _TruthKindCheck(self.labels))
+            named = next(replace(self, wanted=self.wanted.probabilities_only, beside={}).batches(1)).rows.columns
+            block = Block(np.empty((n, 0)), [], columns=named)
+            rows = bare._checked(block, self.parts[0], 0, _TruthKindCheck(self.labels))
         return rows if rows.ids is None else replace(rows, ids=sample_ids(rows.ids, len(rows)))
 
     def read(self) -> Rows:
@@ -280,10 +282,11 @@ def block_rows(
 ) -> Rows:
     """The rows of a block, checked; `found` has their other columns, by role."""
     if wanted.read_probabilities:
-        values = arrange(block.values, wanted.labels, None if block.named else wanted.class_names)
+        values = arrange(block.values, wanted.labels, wanted.class_names if block.columns is None else None)
         rows = rows_of(values, wanted.labels, logits=logits, normalize=normalize, empty=empty)
     else:
         rows = Rows(wanted.labels, block.values)
+    rows = replace(rows, columns=block.columns)
     entries = {ENTRIES[role]: column for role, column in found.items() if role in ENTRIES}
     ids = entries.pop("ids", None)
     rows = rows_of(rows, wanted.labels, class_names=wanted.class_names, empty=empty, **entries)
@@ -321,4 +324,4 @@ def _concat_rows(rows: Sequence[Rows]) -> Rows:
         join: Any = RowInputs.joined if name == "inputs" else np.concatenate
         return None if parts[0] is None else join(parts)
 
-    return replace(first, **{field.name: column(field.name) for field in fields(first) if field.name != "labels"})
+    return replace(first, **{x.name: column(x.name) for x in fields(first) if x.name not in NOT_PER_ROW})

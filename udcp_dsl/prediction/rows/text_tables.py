@@ -149,7 +149,7 @@ def _plain_blocks(
 
     def block() -> Block:
         numbers = np.array(values).reshape(many, len(choice.numbers))
-        return Block(numbers, choice.by_role([list(column) for column in cells]), named=True)
+        return Block(numbers, choice.by_role([list(column) for column in cells]), columns=choice.labels)
 
     for line, row in rows:
         if not row:  # an empty field if there is one column, else a blank line
@@ -204,7 +204,7 @@ def _quick_blocks(file: Path, header: Sequence[str], choice: ColumnSelection) ->
             for j, position in enumerate(choice.numbers):
                 values[:, j] = batch.column(header[position]).to_numpy(zero_copy_only=False)
             texts = [batch.column(header[position]).to_pylist() for position in choice.texts]
-            yield Block(values, choice.by_role(texts), named=True)
+            yield Block(values, choice.by_role(texts), columns=choice.labels)
             read += len(batch)
     except (pa.ArrowException, OSError):
         return read
@@ -238,7 +238,7 @@ def json_blocks(stream: IO[bytes], choose: Choose, most: int | None = None) -> I
             carried = pa.RecordBatch.from_pylist([{name: row[name] for name in kept} for _, row in rows])
         ids = None if choice.ids is None else texts[choice.texts.index(choice.ids)]
         numbers_of_rows = np.array(values, dtype=np.float64).reshape(len(rows), -1)
-        yield Block(numbers_of_rows, choice.by_role(texts), carried, choice.width is None, ids)
+        yield Block(numbers_of_rows, choice.by_role(texts), carried, choice.labels, ids)
 
 
 def _chained(first: tuple[int, dict[str, Any]], rest: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[Any]:

@@ -30,17 +30,29 @@ from udcp_dsl.prediction.containers import (
 from udcp_dsl.prediction.rows.probability_matrix import (
     Matrix,
     check_class_names,
+    columns_of,
     names_of_classes,
     probabilities,
     refuse_no_rows,
 )
-from udcp_dsl.prediction.rows.row_attributes import Names, Positions, groups_of, sample_ids, truth, weights_of
+from udcp_dsl.prediction.rows.row_attributes import (
+    NamedPositions,
+    Names,
+    Positions,
+    are_positions,
+    groups_of,
+    sample_ids,
+    truth,
+    weights_of,
+)
 from udcp_dsl.threads import over_blocks, thread_count
 
 if TYPE_CHECKING:
     from udcp_dsl.expression.decisions import Decided
 
 S = TypeVar("S", bound=np.generic)
+
+NOT_PER_ROW = ("labels", "columns", "counted")  # the fields of `Rows` that hold for all rows together
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,16 +62,20 @@ class Rows:
     `P` is (n, K), in the order of `labels`: as given, then as each stage of calibration hands it on (repaired, weighted
     by harm). `y` has positions in `labels`, even if labels are numbers. The `P` of `Source.stored` is a
     `BlockedMatrix`, though it is typed as the array that it stands for. Rows are checked where they are made
-    (`rows_of`, `read_rows`), and never again.
+    (`rows_of`, `read_rows`), and never again. Every field but those in `NOT_PER_ROW` has one entry per row: `columns`
+    are the labels in the order in which their columns were given, None if these had no names; `counted` says that the
+    true labels were given as positions, and no class names beside them.
     """
 
-    labels: tuple[str, ...]  # the only field that is no column
+    labels: tuple[str, ...]
     P: Matrix
     y: Positions | None = None
     groups: Names | None = None
     ids: Names | None = None
     weights: npt.NDArray[np.float64] | None = None
     inputs: RowInputs | None = None
+    columns: tuple[str, ...] | None = None
+    counted: bool = False
     # Added by stages:
     top: npt.NDArray[np.float64] | None = None  # the highest repaired probability: how easy a row is
     stratum: Positions | None = None  # the code of the part of the rows that shares a threshold; -1 for none
@@ -72,7 +88,7 @@ class Rows:
 
     def take(self, part: slice | npt.NDArray[np.integer[Any]]) -> Rows:
         """Some of the rows, by their positions, in that order; a slice copies nothing."""
-        rows = some_rows_of(self, part, "labels")
+        rows = some_rows_of(self, part, *NOT_PER_ROW)
         if "_likeliest_and_true" in vars(self):
             vars(rows)["_likeliest_and_true"] = self._likeliest_and_true[part]
         return rows
@@ -124,6 +140,11 @@ class Rows:
         """In how many rows the likeliest label is the true one."""
         return int((self.likeliest == self.truth).sum())
 
+    @property
+    def untied(self) -> npt.NDArray[np.bool_]:
+        """In which rows a single label has the highest p; reads all probabilities."""
+        return untied(self.P, self.highest_probabilities)
+
     @cached_property
     def _likeliest_and_true(self) -> npt.NDArray[np.float64]:
         """Three columns, found in one pass: the likeliest label, its p, and p of the true label (NaN without truth)."""
@@ -140,6 +161,15 @@ class _Named:
 
     def __call__(self, P: Matrix, *columns: Any) -> npt.NDArray[Any]:
         return self.function(P, **dict(zip(self.names, columns, strict=True)))
+
+
+def untied(P: Matrix, highest: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """In which rows a single label has the highest probability, which is given."""
+    return apply_by_rows(P, _find_untied, highest)
+
+
+def _find_untied(P: Matrix, highest: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    return np.asarray(np.count_nonzero(highest[:, None] > P, axis=1) == P.shape[1] - 1)
 
 
 def highest(P: Matrix) -> npt.NDArray[np.float64]:
@@ -213,17 +243,21 @@ def rows_of(
         if not empty:
             refuse_no_rows(given.P)
         rows = given
+        if class_names is not None:
+            rows = replace(given, columns=given.columns or class_names, counted=False)
     else:
         others = (*ignore, *input_columns(given, losses, ignore))
         P = probabilities(
             given, labels, class_names=class_names, logits=logits, normalize=normalize, others=others, empty=empty
         )
-        rows = Rows(tuple(labels), P)
+        rows = Rows(tuple(labels), P, columns=columns_of(given, labels, class_names))
     n = len(rows)
     order = None if class_names is None else check_class_names(class_names, labels)
     if y is not None and y is not rows.y:  # rows.y has positions, which could be read as names
-        entries = listed(y, "true labels")
-        rows = replace(rows, y=truth(entries, labels, n))
+        entries = listed(y.names if isinstance(y, NamedPositions) else y, "true labels")
+        rows = replace(
+            rows, y=truth(entries, labels, n), counted=class_names is None and are_positions(entries, labels)
+        )
         if order not in (None, list(range(len(labels)))) and entries and isinstance(entries[0], int):
             _warn_of_another_order(labels)
     if groups is not None:

@@ -19,6 +19,7 @@ from udcp_dsl.prediction.rows import Rows
 from udcp_dsl.prediction.rows.arrow_tables import block_of
 from udcp_dsl.prediction.rows.column_roles import Columns
 from udcp_dsl.prediction.rows.columns import ColumnSpec
+from udcp_dsl.prediction.rows.probability_matrix import check_class_names, names_of_classes
 from udcp_dsl.prediction.rows.row_attributes import Names
 from udcp_dsl.prediction.rows.source import block_rows
 from udcp_dsl.prediction.sets import MadeSets, PredictionSets
@@ -48,6 +49,7 @@ def predict_block(
     predictor: SetPredictor, rows: Rows, level: Fraction, *, first: int = 0, carried: Any = None
 ) -> OutputBlock:
     """Make the sets of rows, and what is written for them; if truth is known, also which rows are covered."""
+    predictor.check_columns(rows)
     made = predictor.make_sets_and_warn(rows, level)
     found = output_of(predictor, made, rows.ids, first=first, carried=carried, inputs=rows.inputs)
     if rows.y is None:
@@ -55,18 +57,26 @@ def predict_block(
     covered = made.mask[np.arange(len(rows)), rows.truth]
     harm = predictor.promise.harm(predictor.loss)
     harms = None if harm is None else harm.of_truth(rows.truth, rows.inputs)
-    return replace(found, coverage=CoverageRecord(rows.truth, covered, rows.highest_probabilities, harms))
+    known = rows.truth, covered, rows.highest_probabilities, rows.likeliest, rows.untied
+    return replace(found, coverage=CoverageRecord(*known, harms))
 
 
 def predict_batches(
-    predictor: SetPredictor, batches: Iterable[Any], alpha: Level | None, columns: Columns
+    predictor: SetPredictor,
+    batches: Iterable[Any],
+    alpha: Level | None,
+    columns: Columns,
+    class_names: Sequence[object] | None = None,
 ) -> Iterator[Any]:
     """`SetPredictor.predict_batches`; what can be checked without a batch is checked at the call."""
     level = predictor.level(alpha)
     refuse_taken_names(columns.carry)
     predictor.promise.check_groups(columns.group_column is not None)
     loss = predictor.loss
-    wanted = ColumnSpec.of(loss.labels, predictor.class_names, columns, predictor.inputs, unread=loss.declared_inputs)
+    names = predictor.class_names if class_names is None else names_of_classes(class_names)
+    if names is not None:
+        check_class_names(names, loss.labels)
+    wanted = ColumnSpec.of(loss.labels, names, columns, predictor.inputs, unread=loss.declared_inputs)
     return _answered(predictor, batches, level, wanted)
 
 

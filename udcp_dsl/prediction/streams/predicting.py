@@ -15,6 +15,7 @@ from udcp_dsl.diagnostics import InputError, RowFault
 from udcp_dsl.prediction.declaration import Time, Way
 from udcp_dsl.prediction.evaluation import Risk, risk_of
 from udcp_dsl.prediction.files import PathLike
+from udcp_dsl.prediction.input_warnings import Guesses, warn_of_another_order
 from udcp_dsl.prediction.least_covered import LeastCovered
 from udcp_dsl.prediction.rows.source import BATCH, Batch, Source
 from udcp_dsl.prediction.streams.answering import predict_block
@@ -35,7 +36,7 @@ _MOST_WORKERS = 4
 class Tally:
     """Totals over sets: their number, how many are empty, the sums of sizes and costs, how many are handed over.
 
-    If the truth is known, `coverage` says, among other things, which rows are covered (17 bytes per row).
+    If the truth is known, `coverage` says, among other things, which rows are covered (26 bytes per row).
     """
 
     n: int = 0
@@ -57,6 +58,13 @@ class Tally:
         if harm is not None:
             return risk_of(harm, covered, np.concatenate(harms), level)
         return LeastCovered.of_rows(level, predictor.loss.labels, truth, covered, highest, predictor.promise)
+
+    def warn_of_another_order(self, labels: tuple[str, ...]) -> None:
+        """Warn if columns seem to be in another order than the labels, once for all rows with known truth."""
+        if self.coverage and self.n:
+            likeliest = np.concatenate([some.likeliest for some in self.coverage])
+            truth = np.concatenate([some.truth for some in self.coverage])
+            warn_of_another_order(Guesses(labels, likeliest, truth, np.concatenate([x.untied for x in self.coverage])))
 
     @classmethod
     def of(cls, block: OutputBlock) -> Tally:

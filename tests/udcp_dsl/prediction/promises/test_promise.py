@@ -123,7 +123,7 @@ def test_the_signature_of_the_scikit_learn_class_too() -> None:
     taken = inspect.signature(sklearn.UtilitySetClassifier).parameters
     declared = {name: own.default for name, own in OPTIONS.items() if name != "seed"} | {"alpha": 0.1}
     assert {name: taken[name].default for name in declared} == declared
-    beside = {"estimator", "loss", "oracle", "options", "calibration_size", "cv", "random_state"}
+    beside = {"estimator", "loss", "oracle", "options", "calibration_size", "cv", "class_names", "random_state"}
     assert set(taken) == {*declared, *beside}
 
 
