@@ -66,7 +66,7 @@ def group_names(groups: Groups | None, n: int | None) -> list[str]:
 def as_classes(
     y: ArrayLike | None, n_classes: int | None, n: int, *, what: str = "y", of: str = "true label"
 ) -> tuple[int, IntArray]:
-    """The number of classes, and the class of each of the n rows; in messages, `what` has the index of the row's `of`."""
+    """The number of classes, and the class of each of the n rows; `what` names `y` in messages, `of` what it counts."""
     if isinstance(n_classes, bool) or not isinstance(n_classes, int | np.integer) or n_classes < 1:
         raise InputError(f"n_classes is {n_classes!r}: give the number of labels")
     codes = np.asarray(y)
@@ -78,9 +78,7 @@ def as_classes(
     outside = (codes < 0) | (codes >= n_classes)
     if bool(outside.any()):
         row = int(np.argmax(outside))
-        raise InputError(
-            f"row {row}: {what} is {codes[row]}, outside 0 to {n_classes - 1}: give the index of the {of}"
-        )
+        raise InputError(f"row {row}: {what} is {codes[row]}, outside 0 to {n_classes - 1}: give the index of the {of}")
     return int(n_classes), codes.astype(np.intp, copy=False)
 
 

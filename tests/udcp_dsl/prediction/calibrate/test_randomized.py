@@ -73,7 +73,9 @@ def test_randomized_sets_are_the_definition_exactly(scores: list[float], s: floa
 def test_randomized_by_group_and_class(rows: list[tuple[float, int]], s: float, alpha: Fraction, pool: bool) -> None:
     warnings.simplefilter("ignore")
     everything, y = [x for x, _ in rows], [k for _, k in rows]
-    by_class = calibrate(everything, alpha=alpha, strata=Strata("class", n_classes=4), codes=y, pool=pool, randomize=True)
+    by_class = calibrate(
+        everything, alpha=alpha, strata=Strata("class", n_classes=4), codes=y, pool=pool, randomize=True
+    )
     strata = Strata.of_groups(y)
     codes = strata.codes_of_groups(y, unseen=False)
     by_group = calibrate(everything, alpha=alpha, strata=strata, codes=codes, pool=pool, randomize=True)
