@@ -14,7 +14,9 @@ from statistics_faults import STATISTICS_FAULTS
 from watch_faults import WATCH_FAULTS
 
 CALIBRATE = "tests/udcp_dsl/prediction/calibrate/test_calibration.py"
+LEVELS = "tests/udcp_dsl/prediction/calibrate/test_levels.py"
 COVERAGE = "tests/udcp_dsl/prediction/calibrate/test_coverage.py"
+STRATA = "tests/udcp_dsl/prediction/calibrate/test_strata.py"
 RANDOMIZED = "tests/udcp_dsl/prediction/calibrate/test_randomized.py"
 TUNING = "tests/udcp_dsl/prediction/calibrate/test_tuning.py"
 ATOMS = "tests/udcp_dsl/expression/test_atoms.py"
@@ -75,41 +77,48 @@ _MATHEMATICS = (
         "udcp_dsl/prediction/calibrate/levels.py",
         'math.ceil((_count(n, "n") + 1) * (1 - exact_level(alpha)))',
         'math.ceil(_count(n, "n") * (1 - exact_level(alpha)))',
-        (CALIBRATE,),
+        (LEVELS,),
     ),
     Fault(
         "quantile: k is computed in floating point",
         "udcp_dsl/prediction/calibrate/levels.py",
         'math.ceil((_count(n, "n") + 1) * (1 - exact_level(alpha)))',
         'math.ceil((_count(n, "n") + 1) * (1 - float(exact_level(alpha))))',
-        (CALIBRATE,),
+        (LEVELS,),
     ),
     Fault(
         "quantile: the score before the k-th",
         "udcp_dsl/prediction/calibrate/cells.py",
-        "float(ordered[k - 1]) if",
-        "float(ordered[k - 2]) if",
+        "return float(np.partition(scores, k - 1)[k - 1]) if",
+        "return float(np.sort(scores)[k - 2]) if",
         _validate("grades/grades.loss", "--oracle", "lac"),
     ),
     Fault(
         "quantile: the largest score if n is too small",
         "udcp_dsl/prediction/calibrate/cells.py",
-        "if k <= scores.size else math.inf for k",
-        "if k <= scores.size else float(scores.max()) for k",
+        "if k <= scores.size else math.inf",
+        "if k <= scores.size else float(scores.max(initial=-math.inf))",
         (CALIBRATE, COVERAGE),
     ),
     Fault(
         "groups: the threshold of the next group",
+        "udcp_dsl/prediction/calibrate/strata.py",
+        "index = {name: i for i, name in enumerate(self.names)}",
+        "index = {name: (i + 1) % len(self) for i, name in enumerate(self.names)}",
+        (STRATA,),
+    ),
+    Fault(
+        "groups: a row of no known group has the threshold of the last group",
         "udcp_dsl/prediction/calibrate/calibration.py",
-        "np.array([index.get(name, unseen) for name in names], dtype=np.intp)",
-        "(np.array([index.get(name, unseen) for name in names], dtype=np.intp) + 1) % unseen",
+        "if self.pooled is None and bool((codes < 0).any()):",
+        "if False:",
         (CALIBRATE,),
     ),
     Fault(
         "classes: the scores of another class",
         "udcp_dsl/prediction/calibrate/calibration.py",
-        "parts = points_of_cells(codes, classes)",
-        "parts = points_of_cells((codes + 1) % classes, classes)",
+        "return [*points_of_cells(as_classes(codes, len(strata), n, **names)[1], len(strata))]",
+        "return [*points_of_cells((as_classes(codes, len(strata), n, **names)[1] + 1) % len(strata), len(strata))]",
         (CALIBRATE,),
     ),
     Fault(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fault import Fault
 
-DIFFICULTY = "tests/udcp_dsl/prediction/calibrate/test_difficulty.py"
+CELLS = "tests/udcp_dsl/prediction/calibrate/test_cells.py"
+STRATA = "tests/udcp_dsl/prediction/calibrate/test_strata.py"
 RULE = "tests/udcp_dsl/prediction/calibrate/test_rule.py"
 MASSES = "tests/udcp_dsl/prediction/calibrate/test_masses.py"
 TOGETHER = "tests/udcp_dsl/prediction/promises/test_together.py"
@@ -24,33 +25,46 @@ _STAGES = "udcp_dsl/prediction/stages"
 
 PROMISE_FAULTS = (
     Fault(
-        "difficulty: bins by rank among n rows, not n + 1",
-        f"{_CALIBRATE}/difficulty.py",
-        "ends = [b * (n + 1) // bins for b in range(bins + 1)]",
-        "ends = [*(b * n // bins for b in range(bins)), n + 1]",
-        (DIFFICULTY,),
+        "difficulty: edges one row too high",
+        f"{_CALIBRATE}/strata.py",
+        "ordered[b * n // bins - 1]",
+        "ordered[b * n // bins]",
+        (STRATA,),
     ),
     Fault(
-        "difficulty: the row at the border stays in its bin",
-        f"{_CALIBRATE}/difficulty.py",
-        "(smallest(low), smallest(high - 1), smallest(high))",
-        "(smallest(low), smallest(high), smallest(high))",
-        (DIFFICULTY,),
+        "difficulty: a small bin joins the larger of its neighbours",
+        f"{_CALIBRATE}/strata.py",
+        "counts[small - 1] <= counts[small + 1])",
+        "counts[small - 1] > counts[small + 1])",
+        (STRATA,),
     ),
     Fault(
-        "difficulty: ties are split between bins",
-        f"{_CALIBRATE}/difficulty.py",
-        "    bounds = _bounds(np.sort(difficulty), bins)\n",
-        '    difficulty = np.argsort(np.argsort(difficulty, kind="stable")).astype(float)\n'
-        "    bounds = _bounds(np.sort(difficulty), bins)\n",
-        (DIFFICULTY,),
+        "difficulty: a row on an edge is in the bin above it",
+        f"{_CALIBRATE}/strata.py",
+        'np.searchsorted(self.edges, top, side="left")',
+        'np.searchsorted(self.edges, top, side="right")',
+        (STRATA,),
     ),
     Fault(
-        "difficulty: a row on a border is treated as inside a bin",
-        f"{_CALIBRATE}/difficulty.py",
-        "cells += above if edge == before else difficulty >= edge",
-        "cells += above",
-        (DIFFICULTY,),
+        "difficulty: new rows have the threshold of the next bin",
+        f"{_CALIBRATE}/calibration.py",
+        "return self._deciding[codes].reshape(-1, 1)",
+        "return self._deciding[(codes + 1) % len(self.cells)].reshape(-1, 1)",
+        (STRATA,),
+    ),
+    Fault(
+        "weights: a file with an infinite score is refused",
+        f"{_CALIBRATE}/cells.py",
+        "(taus[1:] >= taus[:-1])",
+        "(taus[1:] > taus[:-1])",
+        (CELLS,),
+    ),
+    Fault(
+        "weights: those of other rows than the strata are taken",
+        f"{_CALIBRATE}/calibration.py",
+        "np.size(weights) if codes is None else len(codes)",
+        "np.size(weights)",
+        ("tests/udcp_dsl/prediction/calibrate/test_calibration.py",),
     ),
     Fault(
         "difficulty: measured by the highest w p instead of the highest p",
@@ -118,8 +132,8 @@ PROMISE_FAULTS = (
     Fault(
         "weights: the new row's own weight is left out",
         f"{_CALIBRATE}/calibration.py",
-        "out[place] = cell.steps[at].tau(own[place[0]])",
-        "out[place] = cell.steps[at].tau(0 * own[place[0]])",
+        "out[place] = cell.steps.tau(own[place[0]])",
+        "out[place] = cell.steps.tau(0 * own[place[0]])",
         (MASSES,),
     ),
     Fault(

@@ -79,10 +79,10 @@ WATCH_FAULTS = (
         (P_VALUES,),
     ),
     Fault(
-        "p-values: rows on a border are left out",
+        "p-values: from the scores of another bin",
         "udcp_dsl/prediction/calibrate/p_values.py",
-        "return [inside] if alone else [inside, inside + 1]",
-        "return [inside]",
+        "else [kept[code]]",
+        "else [kept[code - 1]]",
         (P_VALUES, "-k", "difficulty"),
     ),
     Fault(

@@ -66,7 +66,7 @@ def group_names(groups: Groups | None, n: int | None) -> list[str]:
 def as_classes(
     y: ArrayLike | None, n_classes: int | None, n: int, *, what: str = "y", of: str = "true label"
 ) -> tuple[int, IntArray]:
-    """The number of classes, and the class of each of the n rows; messages call them `what`, with the index of `of`."""
+    """The number of classes, and the class of each of the n rows; `what` names `y` in messages, `of` what it counts."""
     if isinstance(n_classes, bool) or not isinstance(n_classes, int | np.integer) or n_classes < 1:
         raise InputError(f"n_classes is {n_classes!r}: give the number of labels")
     codes = np.asarray(y)

@@ -48,6 +48,8 @@ def randomized_tau(
         raise InputError("randomized sets need the calibration scores: calibrate with randomize=True")
     if not isinstance(rng, np.random.Generator | np.ndarray):
         raise InputError(f"rng is {rng!r}: give a numpy.random.Generator, such as numpy.random.default_rng(seed)")
+    if codes is not None and len(codes) != n:
+        raise InputError(f"codes= has {len(codes)} entries for {n} rows: give the stratum of each row")
     deciding, cells = calibration.cells_of(codes), calibration.all_cells
     cuts = np.full((len(cells), _STEPS), DRAWS, dtype=np.int64)
     taus = np.full((len(cells), _STEPS + 1), np.inf)

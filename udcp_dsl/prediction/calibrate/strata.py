@@ -136,7 +136,7 @@ def as_bins(bins: object) -> int:
 
 
 def bins_needed(bins: int, points: int) -> int:
-    """The number of rows for thresholds with which all bins are kept, if each needs this many points.
+    """The number of rows for thresholds with which bins of equal size are all kept, if each needs this many points.
 
     >>> bins_needed(4, 9)
     72

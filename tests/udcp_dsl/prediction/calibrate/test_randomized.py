@@ -128,6 +128,12 @@ def test_randomized_refusals() -> None:
     by_class = calibrate([0.0, 1.0], alpha="1/2", strata=Strata("class", n_classes=2), codes=[0, 1], randomize=True)
     with pytest.raises(InputError, match="3 columns, but 2 classes"):
         randomized_sets([[0.0, 0.0, 0.0]], by_class, rng)
+    by_group = calibrate([0.0, 1.0], alpha="1/2", strata=Strata("group", ("a", "b")), codes=[0, 1], randomize=True)
+    with pytest.raises(InputError, match="needs the stratum of each row"):
+        randomized_sets([[0.0], [0.0]], by_group, rng)
+    for codes in ([0], [0, 1, 0]):
+        with pytest.raises(InputError, match=f"codes= has {len(codes)} entries for 2 rows"):
+            randomized_sets([[0.0], [0.0]], by_group, rng, np.array(codes))
     assert c.all_cells[0].scores is not None
     with pytest.raises(ValueError, match="read-only"):
         c.all_cells[0].scores[0] = 1.0

@@ -71,9 +71,13 @@ def test_equal_edges_are_merged() -> None:
     assert bin_edges(np.array([]), 4, 1) == ()
 
 
-def test_rows_needed_for_all_bins() -> None:
-    """Twice the 9 rows that a threshold at 0.1 needs, in each of four bins."""
-    assert bins_needed(4, 9) == 72
+@given(st.integers(2, 6), st.integers(1, 30), st.integers(1, 20))
+def test_bins_of_equal_size_are_kept_with_the_rows_needed(bins: int, points: int, size: int) -> None:
+    """A bin is kept if twice the points that its threshold needs are expected among the rows left."""
+    top, left = np.arange(float(size * bins)), bins_needed(bins, points)
+    assert left == 2 * bins * points
+    assert len(bin_edges(top, bins, 2 * points * len(top) / left)) == bins - 1
+    assert len(bin_edges(top, bins, 2 * points * len(top) / (left - 1))) < bins - 1
 
 
 @given(EDGES, st.lists(st.floats(0, 1), max_size=8))
