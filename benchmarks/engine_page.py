@@ -96,7 +96,7 @@ def nodes() -> list[Looked]:
     """The nodes of the search for the best set at the price MU, in order."""
     T, found = workspace_of(MODEL.ints), np.zeros(LOSS.K, np.int8)
     low, high = LOSS.facts.interval
-    question = Question(P, MU, np.zeros(LOSS.K, np.int8), high - low, 1000, False)
+    question = Question(P, MU, np.zeros(LOSS.K, np.int8), high - low, 1000, False, False, low)
     seen: list[Looked] = []
 
     def bounded(bound: float, ints: Any, floats: Any, node: Any, T: Any) -> None:

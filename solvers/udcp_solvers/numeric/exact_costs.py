@@ -59,8 +59,8 @@ class ExactForm:
         weights = {key: times(weight, by) for key, weight in self.weights.items()}
         return ExactForm(times(self.constant, by), times(self.labels, by), weights, self.members)
 
-    def beyond(self, form: Additive) -> tuple[Any, Any, list[Any]]:
-        """What the numbers of the same form in floats lack: of the constant, the label costs, and each category."""
+    def lack(self, form: Additive) -> tuple[Any, Any, list[Any]]:
+        """What the constant, the label costs and the weights of the same form in floats lack."""
         nothing = (0.0, 0.0)
         return (
             _lack(self.constant, form.constant),
