@@ -13,8 +13,13 @@ So all sets are covered, whatever the loss. If the budget of nodes is used up, t
 left says how much better another set could be. For min(L, c), nodes are those of L, and there is one more set, all
 labels at the ceiling c. docs/engine.md follows an example.
 
-Price 0 is a question of its own: sets whose bounds are within the slack are compared exactly, and nodes at the least
-cost are divided until no set of theirs can come before the incumbent (`price_zero`).
+Price 0 is a question of its own: the heaviest of the cheapest sets. The price mu of the question only guides the search
+to heavy sets; sets are compared by their costs, then their masses, exactly. If S comes before the incumbent I, then
+
+    L(S) - mu p(S) <= L(I)                if I is not known to be one of the cheapest
+    L(S) - mu p(S) <= L(I) - mu p(I)      if it is, since then S costs as much and is not lighter
+
+whatever mu is. Nodes with a higher bound are dropped, others are divided until no set of theirs can come first.
 """
 
 from __future__ import annotations
@@ -116,9 +121,9 @@ def fix_by_worth(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> N
         label.p, label.fixed = p, asked.fixed[y]
         if label.fixed == FREE:
             T.margin[y] = adds[y] - mu * p
-            if T.margin[y] > 0.0 or (p == 0.0 and adds[y] >= 0.0):
+            if T.margin[y] > 0.0 or (p == 0.0 and adds[y] >= 0.0) or (asked.at_zero and adds[y] > 0.0):
                 label.fixed = OUT
-            elif mu * p > (1.0 + 1e-9) * asked.span and p > 0.0:
+            elif not asked.at_zero and mu * p > (1.0 + 1e-9) * asked.span and p > 0.0:
                 label.fixed = IN
                 T.margin[y] = mu * p - asked.span
         if label.fixed != OUT:
@@ -133,7 +138,7 @@ def fix_by_worth(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> N
     if i >= 0:
         search.ceiling_value = number_of(numbers(ints, floats, NUMBERS), i)
         for y in range(len(asked.p)):
-            if asked.fixed[y] == FREE and T.labels[y].fixed != IN:
+            if asked.fixed[y] == FREE and T.labels[y].fixed != IN and not asked.at_zero:
                 search.ceiling_value -= mu * asked.p[y]
                 scale += mu * asked.p[y] if T.labels[y].fixed == OUT else 0.0
     search.slack = NEAR * scale
@@ -164,6 +169,7 @@ def _begin_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> No
     T.bounds[0] = -np.inf
     search.top, search.node_count = 1, 0
     search.best, search.unfinished_bound, search.shift = np.inf, np.inf, 0.0
+    search.cost, search.least_known = np.inf, False
     search.tie_room = search.slack if asked.ties or asked.at_zero else -search.slack
     search.at_zero = asked.at_zero
     search.margins_from_closed, search.is_sum = True, _is_sum(ints)
@@ -191,7 +197,7 @@ def _step(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspac
         return
     search.node_count += 1
     search.margins_from_closed = search.margins_from_closed and search.node_count <= _FEW_NODES
-    if not (enter_at_zero(ints, floats, asked, node, found, T) if asked.at_zero else _enter(ints, floats, node, T)):
+    if not (enter_at_zero(ints, floats, node, found, T) if asked.at_zero else _enter(ints, floats, node, T)):
         return
     first = search.node_count == 1
     start_lines(_FIRST_MOVES if first else _MOVES, T.move)
@@ -249,6 +255,8 @@ def _tighten(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, 
             break
     if outcome == ATTAINED and (asked.ties or asked.at_zero):
         outcome = BRANCH
+        if asked.at_zero and left.counted < 0 and not _fix_more(ints, floats, asked, node, found, T):
+            outcome = NO_SET
     # The incumbent may have become better since the bound was compared with it.
     return CUT_OFF if outcome == BRANCH and T.bounds[top] >= _cutoff(search) else outcome
 
@@ -291,10 +299,17 @@ def _fix_root(ints: Ints, floats: Floats, asked: Question, node: Node, found: Ma
 
     The better the incumbent is, the more labels are fixed: it is improved first.
     """
-    _polish(ints, floats, node, found, T)
-    if asked.at_zero:
-        T.search.cost, T.search.cost_low = exact_cost(ints, floats, found, T)
+    if not asked.at_zero:
+        _polish(ints, floats, node, found, T)
     note_root(T.search.minimum, T)
+    return _fix(ints, node, T)
+
+
+@jit
+def _fix_more(ints: Ints, floats: Floats, asked: Question, node: Node, found: Marks, T: Workspace) -> bool:
+    """Fix labels in a node whose bound is attained; False if that leaves no set."""
+    if T.search.node_count == 1:
+        return _fix_root(ints, floats, asked, node, found, T)
     return _fix(ints, node, T)
 
 
@@ -302,31 +317,34 @@ def _fix_root(ints: Ints, floats: Floats, asked: Question, node: Node, found: Ma
 def _offer(ints: Ints, floats: Floats, cost: float, asked: Question, found: Marks, T: Workspace) -> None:
     """The chosen set becomes the incumbent if it is better, or as good and comes first."""
     search = T.search
-    if cost > search.best + search.slack:
-        return
     if asked.at_zero:
-        better = _comes_first_at_zero(ints, floats, asked, found, T)
-    else:
-        better = cost < search.best - search.slack
-        better = better or (asked.ties and _comes_first(found, search.best < np.inf, T))
-    if better:
+        _offer_at_zero(ints, floats, cost, asked, found, T)
+        return
+    better = cost < search.best - search.slack
+    if better or (asked.ties and cost <= search.best + search.slack and _comes_first(found, search.best < np.inf, T)):
         search.best = min(search.best, cost)
         put(found, T.chosen)
 
 
 @jit
-def _comes_first_at_zero(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspace) -> bool:
-    """Whether the chosen set comes before the incumbent at price 0; if so, what it costs is noted."""
-    search, sign = T.search, -1
-    cost, low = exact_cost(ints, floats, T.chosen, T)
+def _offer_at_zero(ints: Ints, floats: Floats, cost: float, asked: Question, found: Marks, T: Workspace) -> bool:
+    """The chosen set becomes the incumbent if it comes first at price 0; returns whether it does. `cost` is what it
+    costs minus its worth."""
+    search, sign, own = T.search, -1, T.operations[-1].point
+    if own > search.cost + search.slack:
+        return False
+    high, low = exact_cost(ints, floats, T.chosen, T)
     if search.best < np.inf:
-        sign = compare_costs(cost, low, search.cost, search.cost_low, asked.span)
+        sign = compare_costs(high, low, search.cost, search.cost_low, asked.span)
         if sign == 0:
             sign = -compare_masses(T.chosen, IN, found, T)
         if sign == 0:
             sign = -1 if _is_smaller_or_first(found, T) else 1
     if sign < 0:
-        search.cost, search.cost_low = cost, low
+        search.cost, search.cost_low = high, low
+        search.least_known = asked.low > -np.inf and compare_costs(high, low, asked.low, 0.0, 0.0) <= 0
+        search.best = cost if search.least_known else own
+        put(found, T.chosen)
     return sign < 0
 
 
@@ -345,15 +363,15 @@ def _take_ceiling(ints: Ints, floats: Floats, asked: Question, found: Marks, T: 
     """For min(L, c): whether the set of all labels, at the ceiling c, is the best one; if so, it becomes the set
     found."""
     search, any_found = T.search, T.search.best < np.inf
-    if search.ceiling_value > search.best + search.slack:
+    if search.ceiling_value > search.best + search.slack and not asked.at_zero:
         return False
     for y in range(len(found)):
         fixed = asked.fixed[y]
         T.chosen[y] = IN if fixed == IN or (fixed == FREE and asked.p[y] > 0.0) else 0
     if asked.at_zero:
-        at_ceiling = _comes_first_at_zero(ints, floats, asked, found, T)
-    else:
-        at_ceiling = search.ceiling_value < search.best - search.slack or _comes_first(found, any_found, T)
+        T.operations[-1].point = search.cost  # so that it is compared exactly
+        return _offer_at_zero(ints, floats, search.best, asked, found, T)
+    at_ceiling = search.ceiling_value < search.best - search.slack or _comes_first(found, any_found, T)
     if at_ceiling:
         put(found, T.chosen)
     return at_ceiling
@@ -365,6 +383,9 @@ def _fill_margins(ints: Ints, asked: Question, found: Marks, gap: float, at_ceil
     changed."""
     search, margin = T.search, T.margin
     least, has_ceiling = min(search.best, search.ceiling_value), ceiling_of(ints) >= 0
+    if asked.at_zero and has_ceiling:  # its value has no worth in it
+        fill(margin, -asked.span)
+        return
     for y in range(len(found)):
         if asked.fixed[y] != FREE:
             continue

@@ -53,6 +53,8 @@ _PLACES = _MAX_WAITING + 4
 
 # Relative tolerance of prices: up to a price this much higher, a set may be bought at the price itself, given rounding.
 PRICE_ROUNDING = 1e-9
+# The guide of the question at price 0, relative to the span.
+_GUIDE = 2.0**-20
 # Right ends of stretches: the first step beyond the anchor, relative to it; the factor by which steps grow; the most
 # ends before the last set.
 _FIRST_STEP, _GROWTH, _ENDS = 0.03, 4.0, 12
@@ -193,7 +195,7 @@ def _answer(ints: Ints, floats: Floats, rows: PriceRows, ties: bool, R: Trace, T
         state.anew, state.nodes = False, rows.budget
     fill(T.margin, np.inf)
     _restrict(R, T.margin)
-    at_zero = state.mu == 0.0 and state.asked != LAST_END
+    at_zero = state.asked == LEFT_END or (state.asked == ANCHOR_SET and state.anchor == 0.0)
     question = Question(R.p, state.mu, R.asked, state.span, max(state.nodes, 1), ties, at_zero, rows.low)
     found, corner = R.marks[state.place], R.corners[state.place]
     gap = best_set(ints, floats, question, found, state.started, T)
@@ -272,7 +274,7 @@ def begin(R: Trace) -> bool:
         return False
     # At an anchor of 0, S* has the labels of price 0, and the scores are the plain ones.
     if state.wanted == BEST or state.anchor > 0.0:
-        return _ask(R, ANCHOR_SET, state.anchor, _STAR, False)
+        return _ask(R, ANCHOR_SET, state.anchor if state.anchor > 0.0 else _guide(R), _STAR, False)
     return _begin_stretch(R, PLAIN)
 
 
@@ -371,7 +373,7 @@ def _begin_stretch(R: Trace, stretch: int) -> bool:
     state.anew = state.anew or stretch == INSIDE
     for k in range(len(R.p)):
         R.fixed[k] = OUT if stretch == INSIDE and R.marks[_STAR, k] != IN else FREE
-    return _ask(R, LEFT_END, 0.0, _LEFT, False)
+    return _ask(R, LEFT_END, _guide(R), _LEFT, False)
 
 
 @jit
@@ -384,7 +386,9 @@ def _take_left_end(R: Trace) -> bool:
         _copy(R, _STAR, 0)
         state.top = 0
         state.nested = _within(R.marks[_LEFT], R.marks[_STAR])
-    return not state.nested if state.stretch == UP_TO else _is_bought(R)
+    if state.stretch == UP_TO:
+        return not state.nested
+    return _is_bought(R) or state.price > state.upper
 
 
 @jit
@@ -495,6 +499,12 @@ def _next_price(R: Trace) -> float:
     price = state.anchor * (1.0 + _FIRST_STEP * steps) if state.anchor > 0.0 else state.first_right * steps
     # At prices above this every label with mass is bought.
     return np.inf if state.ends > _ENDS or price * least > state.span or price > 1e300 else price
+
+
+@jit
+def _guide(R: Trace) -> float:
+    """The price that guides the search for the best set at price 0 (see `best`)."""
+    return float(_GUIDE * R.state.span if R.state.span > 0.0 else 1.0)
 
 
 @jit

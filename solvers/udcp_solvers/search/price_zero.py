@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
-from udcp_solvers.search.exact import compare_costs, compare_masses
+from udcp_solvers.search.exact import compare_masses
 from udcp_solvers.search.intervals import intervals, touch
 from udcp_solvers.search.layout import (
     AT_LEAST,
@@ -54,14 +54,14 @@ from udcp_solvers.search.layout import (
     part,
 )
 from udcp_solvers.search.minorant import only_operand
-from udcp_solvers.search.workspace import Node, Question, Workspace, open_labels, visit
+from udcp_solvers.search.workspace import Node, Workspace, open_labels, visit
 
 # Whether something matters: not at all; for the cost; for a bound of the node.
 NOTHING, COST, BOUND = range(3)
 
 
 @jit
-def enter_at_zero(ints: Ints, floats: Floats, asked: Question, node: Node, found: Marks, T: Workspace) -> bool:
+def enter_at_zero(ints: Ints, floats: Floats, node: Node, found: Marks, T: Workspace) -> bool:
     """Compute the state of a node, and put in or leave out the labels that either rule decides; False if it has no set
     that may come before the incumbent."""
     search, more = T.search, True
@@ -71,10 +71,9 @@ def enter_at_zero(ints: Ints, floats: Floats, asked: Question, node: Node, found
         more = _leave_out_of_bounds(ints, floats, node, T)
     if not _mark_what_matters(ints, floats, node, T):
         _decide_free_labels(ints, floats, node, T)
-    if search.best < np.inf and compare_costs(search.cost, search.cost_low, asked.low, 0.0, 0.0) <= 0:
-        if compare_masses(node.x, FREE, found, T) < 0:
-            search.margins_from_closed = False
-            return False
+    if search.least_known and compare_masses(node.x, FREE, found, T) < 0:
+        search.margins_from_closed = False
+        return False
     return True
 
 

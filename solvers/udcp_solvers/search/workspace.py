@@ -68,6 +68,7 @@ _SEARCH = [
     ("slack", "f8"), ("tie_room", "f8"),  # tolerance, and how far above the incumbent nodes are still looked at
     ("steepest", "f8"),  # the largest worth
     ("cost", "f8"), ("cost_low", "f8"),  # at price 0: what the incumbent costs, to 106 bits
+    ("least_known", "?"),  # at price 0: whether no set can cost less than the incumbent
     ("margins_from_closed", "?"),  # whether margins can use the bounds of closed nodes
     ("is_sum", "?"),  # whether the loss has no hard atom
     ("at_zero", "?"),  # whether the question is the one at price 0
