@@ -216,7 +216,7 @@ def test_what_is_not_proved_is_said() -> None:
 
 
 def test_no_label_outside_the_best_set_at_price_0_has_the_score_0() -> None:
-    loss = two(13, "1e-30 * any(a) + (any(b) and any(t.t0))")
+    loss = two(13, "1e-20 * any(a) + (any(b) and any(t.t0))")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         scores = udcp.make_oracle("price", loss).scores(rows(13, 14, np.random.default_rng(25)))
