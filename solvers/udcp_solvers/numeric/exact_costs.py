@@ -29,7 +29,7 @@ Exact = tuple[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class ExactForm:
-    """An `Additive` form, without diameters and functions of size, whose numbers have 106 bits."""
+    """The constant, label costs and categories of an `Additive` form, whose numbers have 106 bits."""
 
     constant: Exact
     labels: Exact
@@ -74,10 +74,10 @@ def _lack(exact: Exact, rounded: Any) -> Any:
 
 
 def exact_forms(expression: ir.Expression) -> dict[int, ExactForm]:
-    """The exact form of every node (by `id`) that has an additive form without diameters and functions of size."""
+    """The exact form of every node (by `id`) that has an additive form, diameters and functions of size left out."""
     found: dict[int, ExactForm] = {}
     for node, form in zip(expression.nodes, additive_forms(expression).values(), strict=True):
-        if form is None or form.diameters or form.of_size is not None:
+        if form is None:
             continue
         parts = [found[id(child)] for child in node.children if id(child) in found]
         if isinstance(node, ir.Add):
@@ -91,7 +91,12 @@ def exact_forms(expression: ir.Expression) -> dict[int, ExactForm]:
 
 def exact_costs(loss: Loss, masks: Masks) -> Doubles:
     """The cost of each set, (n,)."""
-    sets, forms, root = Sets(masks), exact_forms(loss.expression), loss.expression.root
+    sets, root, additive = Sets(masks), loss.expression.root, additive_forms(loss.expression)
+    forms = {
+        key: exact
+        for key, exact in exact_forms(loss.expression).items()
+        if (form := additive[key]) is not None and not form.diameters and form.of_size is None
+    }
     needed, stack = set[int](), [root]
     while stack:
         node = stack.pop()
