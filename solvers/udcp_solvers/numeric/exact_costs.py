@@ -18,7 +18,7 @@ from udcp_dsl.expression.atoms import Sets
 from udcp_dsl.expression.forms import Additive, Weighted
 from udcp_dsl.expression.prove import additive_forms
 from udcp_solvers.numeric.arrays import Masks
-from udcp_solvers.numeric.double_double_arrays import Doubles, minus, plus, times
+from udcp_solvers.numeric.double_double_arrays import Doubles, minus, plus, times, two_sum
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -54,8 +54,7 @@ class ExactForm:
             {**self.members, **other.members},
         )
 
-    def times(self, factor: Any) -> ExactForm:
-        by = (factor, 0.0)
+    def times(self, by: Exact) -> ExactForm:
         weights = {key: times(weight, by) for key, weight in self.weights.items()}
         return ExactForm(times(self.constant, by), times(self.labels, by), weights, self.members)
 
@@ -83,7 +82,11 @@ def exact_forms(expression: ir.Expression) -> dict[int, ExactForm]:
         if isinstance(node, ir.Add):
             found[id(node)] = reduce(ExactForm.plus, parts)
         elif isinstance(node, ir.Scale) and node.factor != 0:
-            found[id(node)] = parts[0].times(node.factor)
+            found[id(node)] = parts[0].times((node.factor, 0.0))
+        elif isinstance(node, ir.Table) and len(node.table) > 1 and parts and node.slope is not None:
+            # The first step is the factor as it was written; the slope is rounded.
+            base = ExactForm.of(Additive.of_constant(node.table[0], node.K))
+            found[id(node)] = base.plus(parts[0].times(two_sum(node.table[1], -node.table[0])))
         else:
             found[id(node)] = ExactForm.of(form)
     return found
