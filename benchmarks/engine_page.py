@@ -139,12 +139,13 @@ def questions() -> tuple[list[Asked], np.ndarray]:
     """What is asked for the plain scores of the row, and the scores."""
     seen: list[Asked] = []
 
-    def answered(gap: float, ints: Any, floats: Any, budget: int, ties: bool, R: Any, T: Any) -> None:
+    def answered(gap: float, ints: Any, floats: Any, rows: Any, ties: bool, R: Any, T: Any) -> None:
         state, place = R.state, R.state.place
         mass = float(P[R.marks[place] == layout.IN].sum())
         asked, stretch = QUESTIONS[state.asked], STRETCHES[state.stretch]
         cost, found = float(R.corners[place].cost), named(R.marks[place])
-        seen.append(Asked(asked, stretch, float(state.mu), found, cost, mass, int(T.search.node_count)))
+        mu = 0.0 if state.asked == hull.LEFT_END else float(state.mu)
+        seen.append(Asked(asked, stretch, mu, found, cost, mass, int(T.search.node_count)))
 
     with watched(hull, "_answer", answered):
         scores = SearchPrices(LOSS).scores(P[None])[0]

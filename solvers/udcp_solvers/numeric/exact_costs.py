@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from udcp_dsl.expression import ir
-from udcp_dsl.expression.atoms import Sets
 from udcp_dsl.expression.forms import Additive, Weighted
 from udcp_dsl.expression.prove import additive_forms
+from udcp_dsl.expression.values import node_values
 from udcp_solvers.numeric.arrays import Masks
 from udcp_solvers.numeric.double_double_arrays import Doubles, minus, plus, times, two_sum
 
@@ -94,7 +94,7 @@ def exact_forms(expression: ir.Expression) -> dict[int, ExactForm]:
 
 def exact_costs(loss: Loss, masks: Masks) -> Doubles:
     """The cost of each set, (n,)."""
-    sets, root, additive = Sets(masks), loss.expression.root, additive_forms(loss.expression)
+    root, additive, rounded = loss.expression.root, additive_forms(loss.expression), node_values(loss.expression, masks)
     forms = {
         key: exact
         for key, exact in exact_forms(loss.expression).items()
@@ -113,7 +113,7 @@ def exact_costs(loss: Loss, masks: Masks) -> Doubles:
         if id(node) in forms:
             values[id(node)] = _of_form(forms[id(node)], masks)
         elif isinstance(node, ir.Leaf):
-            values[id(node)] = (node.atom.batch(sets) + 0.0, np.zeros(len(masks)))
+            values[id(node)] = (rounded[id(node)] + np.zeros(len(masks)), np.zeros(len(masks)))
         else:
             values[id(node)] = _of_operands(node, [values[id(child)] for child in node.children])
     high, low = values[id(root)]

@@ -52,7 +52,8 @@ class RegionModel(NamedTuple):
     By place: a label's cost, its `innermost` category, where the run of places of the same innermost category ends, and
     what the label costs as the only one in a set. Labels of one `kind` have the same single cost, and later kinds a
     higher one. By category, outer ones before inner ones: `parent` and `weight`; C stands for none. `costs_low` and
-    `weight_low` are what costs and weights lack, as they are sums that were rounded. By region: the cost of its diameter. `gains` is minus the sum of the negative costs; `free`: whether some label costs nothing or less;
+    `weight_low` are what costs and weights lack, as they are sums that were rounded. By region: the cost of its
+    diameter. `gains` is minus the sum of the negative costs; `free`: whether some label costs nothing or less;
     `shared`: whether values come from sums that balls share, as all categories are nodes or single labels.
     """
 

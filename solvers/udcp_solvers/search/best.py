@@ -86,8 +86,8 @@ def best_set(ints: Ints, floats: Floats, asked: Question, found: Marks, started:
     """Fill `found` (K,) with the best set; if `started`, it holds a set to begin with.
 
     If ties are asked for, and at price 0, the heaviest of the sets of equal value is found, then the smallest, then the
-    first by indices. Returns how much better another set may be, at most: 0 unless the budget of nodes was used up. Fills
-    `T.margin` for the labels that are free.
+    first by indices. Returns how much better another set may be, at most: 0 unless the budget of nodes was used up.
+    Fills `T.margin` for the labels that are free.
     """
     search = T.search
     fix_by_worth(ints, floats, asked, T)
@@ -97,9 +97,9 @@ def best_set(ints: Ints, floats: Floats, asked: Question, found: Marks, started:
     while search.top > 0:
         _step(ints, floats, asked, found, T)
     least = min(search.best, search.ceiling_value)
-    gap = least - min(least, search.unfinished_bound)
+    gap = float(least - min(least, search.unfinished_bound))
     if asked.at_zero and search.unfinished_bound < np.inf:  # it may have a set of the same cost that is heavier
-        gap = max(gap, search.slack)
+        gap = max(gap, float(search.slack))
     elif gap <= search.slack:
         gap = 0.0
     at_ceiling = ceiling_of(ints) >= 0 and _take_ceiling(ints, floats, asked, found, T)

@@ -93,13 +93,15 @@ def mixed(K: int, rng: np.random.Generator) -> str:
         weight = rng.choice([0.1, 0.3, 1.0, 8.0])
         terms.append(
             str(
-                rng.choice([
-                    f"{weight} * (any({one}) and any({other}))",
-                    f"{weight} * (any({one}) and not within({other}))",
-                    f"{weight} * max(count({rng.choice(['F', 't'])}) - {rng.integers(1, 3)}, 0)",
-                    f"{weight} * (size({one}) >= 2)",
-                    f"{weight} * (if any({one}) then size({other}) else 0)",
-                ])
+                rng.choice(
+                    [
+                        f"{weight} * (any({one}) and any({other}))",
+                        f"{weight} * (any({one}) and not within({other}))",
+                        f"{weight} * max(count({rng.choice(['F', 't'])}) - {rng.integers(1, 3)}, 0)",
+                        f"{weight} * (size({one}) >= 2)",
+                        f"{weight} * (if any({one}) then size({other}) else 0)",
+                    ]
+                )
             )
         )
     return " + ".join(terms)
