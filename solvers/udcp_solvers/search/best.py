@@ -32,7 +32,6 @@ from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.filling import fill, order_by, put
 from udcp_solvers.search.bound import bounded, note_closed, note_root
 from udcp_solvers.search.branching import branch
-from udcp_solvers.search.exact import compare_costs, compare_masses, exact_cost
 from udcp_solvers.search.forest_minimum import fix_labels
 from udcp_solvers.search.intervals import intervals, net_cost, touch
 from udcp_solvers.search.layout import (
@@ -63,7 +62,7 @@ from udcp_solvers.search.layout import (
     sizes_of,
 )
 from udcp_solvers.search.lines import next_line, start_lines
-from udcp_solvers.search.price_zero import enter_at_zero
+from udcp_solvers.search.price_zero import compare_costs, compare_masses, enter_at_zero, exact_cost
 from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, node_at, open_labels
 
 # How many labels `_polish` tries in the first node. For a sum of more labels than the second number, it tries twice as

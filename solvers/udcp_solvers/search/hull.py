@@ -37,7 +37,7 @@ from udcp_solvers.numeric.filling import fill, put
 from udcp_solvers.search.best import best_set, repeats
 from udcp_solvers.search.intervals import cost_of, take_free
 from udcp_solvers.search.layout import FREE, IN, OUT, Floats, Ints, Marks, size_numbers
-from udcp_solvers.search.workspace import NEAR, Question, Workspace, workspace_of
+from udcp_solvers.search.workspace import NEAR, Question, Workspace, is_within, same_set, workspace_of
 
 # What is wanted of a row: every score, the score of one label, the set at a threshold, only the best set at the anchor.
 ALL, ONE, SET, BEST = range(4)
@@ -359,7 +359,7 @@ def _ask_still_best(R: Trace) -> bool:
 def _after_still_best(R: Trace) -> bool:
     """After STILL_BEST: the best set at a right end is S*, or another one."""
     state = R.state
-    if not _same(R.marks[_OTHER], R.marks[_STAR]):
+    if not same_set(R.marks[_OTHER], R.marks[_STAR]):
         return _begin_stretch(R, UP_TO)
     state.still_best = state.right
     return state.upper > state.still_best and _ask_still_best(R)
@@ -385,7 +385,7 @@ def _take_left_end(R: Trace) -> bool:
     if state.stretch != PLAIN:
         _copy(R, _STAR, 0)
         state.top = 0
-        state.nested = _within(R.marks[_LEFT], R.marks[_STAR])
+        state.nested = is_within(R.marks[_LEFT], R.marks[_STAR])
     if state.stretch == UP_TO:
         return not state.nested
     return _is_bought(R) or state.price > state.upper
@@ -418,8 +418,8 @@ def _take_between(R: Trace) -> bool:
     gain, _ = _mass_between(R.p, R.marks[_LEFT], R.marks[found])
     rise, step = corners[top].cost - corners[_LEFT].cost, corners[found].cost - corners[_LEFT].cost
     slack = NEAR * (state.span + abs(rise) + abs(step))
-    if gain > 0.0 and step - state.mu * gain < -slack and not _same(R.marks[found], R.marks[top]):
-        if state.stretch == UP_TO and not _within(R.marks[found], R.marks[_STAR]):
+    if gain > 0.0 and step - state.mu * gain < -slack and not same_set(R.marks[found], R.marks[top]):
+        if state.stretch == UP_TO and not is_within(R.marks[found], R.marks[_STAR]):
             state.nested = False
             return True
         if found < _MAX_WAITING:
@@ -569,24 +569,6 @@ def _outside(p: Floats, marks: Marks) -> tuple[float, int]:
             if likeliest < 0 or p[k] > p[likeliest]:
                 likeliest = k
     return least, likeliest
-
-
-@jit
-def _same(a: Marks, b: Marks) -> bool:
-    """Whether two sets have the same labels."""
-    differ = 0
-    for k in range(len(a)):
-        differ += (a[k] == IN) != (b[k] == IN)
-    return differ == 0
-
-
-@jit
-def _within(a: Marks, b: Marks) -> bool:
-    """Whether the first set is part of the second."""
-    beyond = 0
-    for k in range(len(a)):
-        beyond += a[k] == IN and b[k] != IN
-    return beyond == 0
 
 
 @jit

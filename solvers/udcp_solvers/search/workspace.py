@@ -13,7 +13,7 @@ import numpy as np
 from udcp_solvers.numeric.arrays import Record, Records, records
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.exact_sum import LIMBS
-from udcp_solvers.search.layout import CATEGORY_LABELS, Floats, Ints, Marks, size_numbers, sizes_of
+from udcp_solvers.search.layout import CATEGORY_LABELS, IN, Floats, Ints, Marks, size_numbers, sizes_of
 
 # Values closer than this, relative to what they are made of, are equal.
 NEAR = 1e-12
@@ -23,6 +23,7 @@ LABEL = np.dtype([
     ("worth", "f8"),  # mu p, of an open label
     ("value", "f8"), ("entry", "f8"),  # in the minorant
     ("change", "f8"),  # by how much the bound rises if the label changes sides
+    ("rest", "f8"), ("rest_in", "?"),  # at price 0: the least value if it does, without a threshold; is it in without one
     ("root_with", "f8"), ("root_without", "f8"),  # lower bounds of sets with and without the label, by the first node
     ("closed_with", "f8"), ("closed_without", "f8"),  # the same, by all closed nodes
     ("half", "f8"), ("next", "i8"), ("alive", "?"),  # `pairs`: half of what it pays, its next neighbour, is it kept
@@ -226,3 +227,21 @@ def visit(operation: int, factor: float, top: int, pending: Records) -> int:
     """Add an operation to those that are pending; returns how many there are then."""
     pending[top].operation, pending[top].factor = operation, factor
     return top + 1
+
+
+@jit
+def same_set(a: Marks, b: Marks) -> bool:
+    """Whether two sets have the same labels."""
+    differ = 0
+    for k in range(len(a)):
+        differ += (a[k] == IN) != (b[k] == IN)
+    return differ == 0
+
+
+@jit
+def is_within(a: Marks, b: Marks) -> bool:
+    """Whether the first set is part of the second."""
+    beyond = 0
+    for k in range(len(a)):
+        beyond += a[k] == IN and b[k] != IN
+    return beyond == 0
