@@ -96,7 +96,7 @@ def nodes() -> list[Looked]:
     """The nodes of the search for the best set at the price MU, in order."""
     T, found = workspace_of(MODEL.ints), np.zeros(LOSS.K, np.int8)
     low, high = LOSS.facts.interval
-    question = Question(P, MU, np.zeros(LOSS.K, np.int8), high - low, 1000, False)
+    question = Question(P, MU, np.zeros(LOSS.K, np.int8), high - low, 1000, False, False, low)
     seen: list[Looked] = []
 
     def bounded(bound: float, ints: Any, floats: Any, node: Any, T: Any) -> None:
@@ -139,12 +139,13 @@ def questions() -> tuple[list[Asked], np.ndarray]:
     """What is asked for the plain scores of the row, and the scores."""
     seen: list[Asked] = []
 
-    def answered(gap: float, ints: Any, floats: Any, budget: int, ties: bool, R: Any, T: Any) -> None:
+    def answered(gap: float, ints: Any, floats: Any, rows: Any, ties: bool, R: Any, T: Any) -> None:
         state, place = R.state, R.state.place
         mass = float(P[R.marks[place] == layout.IN].sum())
         asked, stretch = QUESTIONS[state.asked], STRETCHES[state.stretch]
         cost, found = float(R.corners[place].cost), named(R.marks[place])
-        seen.append(Asked(asked, stretch, float(state.mu), found, cost, mass, int(T.search.node_count)))
+        mu = 0.0 if state.asked == hull.LEFT_END else float(state.mu)
+        seen.append(Asked(asked, stretch, mu, found, cost, mass, int(T.search.node_count)))
 
     with watched(hull, "_answer", answered):
         scores = SearchPrices(LOSS).scores(P[None])[0]

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from udcp_dsl.diagnostics import OracleError, warn
 from udcp_dsl.expression.lower import LoweringError, check_linear
-from udcp_dsl.per_row import NotVectorised
+from udcp_dsl.per_row import NotVectorised, as_rows
 from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
 from udcp_dsl.prediction.oracle import (
     Columns,
@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 # Relative rounding error of costs, which are sums.
 _ROUNDING = 1e-9
+# Costs above this are refused: products of two numbers of 106 bits overflow, and comparisons would never end.
+_LARGEST_COST = 1e250
 # How many oracles with multipliers are cached: enough for a few alphas.
 _MAX_CACHED = 8
 
@@ -160,6 +162,8 @@ class Price(Oracle):
         if loss.of_rows and not algorithm.by_row:
             raise NotVectorised(algorithm.description)
         self._prices = make()
+        if not isinstance(self._prices, LaminarPrices):
+            _refuse_huge_costs(loss)
         self._limited_cache: dict[tuple[float, ...], Price] = {}  # a cache of the last few
         self._reports: dict[int, SearchReport] = {}  # by thread; shared with the oracles in that cache
 
@@ -318,6 +322,17 @@ class Price(Oracle):
             f"oracle 'price': {rows - self.report.proved} of {rows} rows used up their search budget; their sets "
             f"may cost more than the best ones by up to {gap:.3g}"
         )
+
+
+def _refuse_huge_costs(loss: Loss) -> None:
+    """Refuse a loss of which some part may be larger than can be compared exactly."""
+    for node in loss.expression.nodes:
+        largest = max(float(np.abs(as_rows(end)).max()) for end in loss.facts_of(node).interval)
+        if largest > _LARGEST_COST:
+            raise OracleError(
+                f"oracle 'price': {node.text!r} may reach {largest:.3g}; costs of at most {_LARGEST_COST:g} can be "
+                "compared exactly: write costs in a larger unit"
+            )
 
 
 class ProgramPrices:

@@ -30,6 +30,9 @@ BY_MASS = "tests/udcp_solvers/programs/test_by_mass.py"
 SHORTCUTS = "tests/udcp_solvers/programs/test_shortcuts.py"
 PREDICTOR = "tests/udcp_dsl/prediction/test_predictor.py"
 SEARCH = "tests/udcp_solvers/search/test_search.py"
+PRICE_ZERO = "tests/udcp_solvers/search/test_price_zero.py"
+ENUMERATION = "tests/udcp_solvers/prices/test_enumeration.py"
+TREES = "tests/udcp_solvers/prices/test_trees.py"
 
 
 def _validate(spec: str, *more: str) -> tuple[str, ...]:
@@ -71,6 +74,76 @@ _MATHEMATICS = (
         "max_change = second - total",
         "max_change = np.inf",
         (SEARCH,),
+    ),
+    Fault(
+        "search at price 0: the incumbent is taken for one of the cheapest sets",
+        "solvers/udcp_solvers/search/best.py",
+        "search.least_known = asked.low > -np.inf and compare_costs(high, low, asked.low, 0.0, 0.0) <= 0",
+        "search.least_known = True",
+        (PRICE_ZERO, "-k", "of_all_sets"),
+    ),
+    Fault(
+        "search at price 0: of sets that cost the same, the first found is taken",
+        "solvers/udcp_solvers/search/best.py",
+        "sign = -compare_masses(T.chosen, IN, found, T)",
+        "sign = 1",
+        (PRICE_ZERO, "-k", "of_all_sets"),
+    ),
+    Fault(
+        "search at price 0: a node whose bound is attained is closed, whatever other sets cost the same",
+        "solvers/udcp_solvers/search/best.py",
+        "if outcome == ATTAINED and (asked.ties or asked.at_zero):",
+        "if outcome == ATTAINED and asked.ties:",
+        (PRICE_ZERO,),
+    ),
+    Fault(
+        "search at price 0: a small price stands for it",
+        "solvers/udcp_solvers/search/hull.py",
+        "at_zero = state.asked == LEFT_END or (state.asked == ANCHOR_SET and state.anchor == 0.0)",
+        "at_zero = False",
+        (PRICE_ZERO, "-k", "not_meet or pays_nothing"),
+    ),
+    Fault(
+        "search at price 0: masses are compared as floats",
+        "solvers/udcp_solvers/search/price_zero.py",
+        "    return _exact_sign(marks, least, found, T)",
+        "    return 0",
+        (PRICE_ZERO, "-k", "in_full"),
+    ),
+    Fault(
+        "search at price 0: numbers of the model are taken as exact",
+        "solvers/udcp_solvers/search/price_zero.py",
+        "high, low = plus(high, low, costs_low[j * K + y])",
+        "high, low = plus(high, low, 0.0)",
+        (PRICE_ZERO,),
+    ),
+    Fault(
+        "search at price 0: rows whose budget ended count as proved if no cheaper set is possible",
+        "solvers/udcp_solvers/search/best.py",
+        "gap = max(gap, float(search.slack))",
+        "gap = 0.0",
+        (PRICE_ZERO, "-k", "not_proved"),
+    ),
+    Fault(
+        "all sets: sums of floats are taken as exact costs",
+        "solvers/udcp_solvers/prices/enumeration.py",
+        "if len(self.costs) == 1:",
+        "if len(self.costs) == 0:",
+        (ENUMERATION, "-k", "whatever_order"),
+    ),
+    Fault(
+        "trees: the two costs of a category of one label are taken as one number",
+        "solvers/udcp_solvers/prices/region_choice.py",
+        "cost_low += error + (lows[i] if taken[i] else 0.0)",
+        "cost_low += error",
+        (TREES, "-k", "share_a_category"),
+    ),
+    Fault(
+        "price: costs that are too large to be compared are accepted",
+        "solvers/udcp_solvers/price.py",
+        "_LARGEST_COST = 1e250",
+        "_LARGEST_COST = 1e308",
+        ("tests/udcp_solvers/test_price.py", "-k", "too_large"),
     ),
     Fault(
         "quantile: n instead of n + 1",

@@ -91,3 +91,14 @@ def test_many_labels_and_no_structure_go_to_the_search() -> None:
 def test_small_masses_and_ties(text: str, p: list[float]) -> None:
     loss = udcp.loads(f"labels {{ a, b, c, d }}  {text}")
     np.testing.assert_allclose(udcp.make_oracle("price", loss).scores([p])[0], price_scores(loss, p), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "text", ["size ^ 2 + sum(c)", "1e300 * diameter(h)", "1e300 * count(F) + 0.1 * size", "min(sum(c), 5) + size"]
+)
+def test_costs_too_large_to_compare_are_refused(text: str) -> None:
+    """Their products overflow, and a search among them would not end."""
+    families = "categories F { x: { 0, 1, 7 }, y: { 1, 2, 3 }, z: { 4, 5, 0 } } hierarchy h { u { 0..3 }, v { 4..15 } }"
+    loss = udcp.loads(f"labels 0..15 costs c {{ 0: 1e300, default: 2e299 }} {families} loss l = {text}")
+    with pytest.raises(udcp.OracleError, match="write costs in a larger unit"):
+        Price(loss)

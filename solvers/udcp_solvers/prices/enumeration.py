@@ -1,8 +1,9 @@
 """Prices under any loss of few labels: all 2^K sets are points (mass left out, cost), and their lower hull is walked.
 
 A set is an integer whose bit y says whether label y is in it. A rough pass over all sets, in a matrix of one row per
-instance and one column per set, keeps the few entries that may matter: the *cells*. Their masses left out have 106
-bits, and values that are too close for floats are compared to 106 bits, so ties are ties as in rationals. The rules
+instance and one column per set, keeps the few entries that may matter: the *cells*. Their costs and masses left out
+have 106 bits, and values that are too close for floats are compared to 106 bits, so ties are ties as in rationals. (If
+costs differ by row, they are sums of floats, taken as they are.) The rules
 break them: more mass, fewer labels, the lexicographically first list of indices. Beside a large mass, 106 bits do not
 resolve a label of tiny p; so the masses of labels below 1e-30, below 1e-60 and so on are also kept separately, for
 ties.
@@ -25,6 +26,7 @@ from udcp_dsl.per_row import as_rows
 from udcp_dsl.threads import over_blocks, thread_count
 from udcp_solvers.numeric.arrays import Floats, Ints, Masks, Probabilities
 from udcp_solvers.numeric.double_double_arrays import LARGE, Doubles, minus, plus, quotient, times, two_sum
+from udcp_solvers.numeric.exact_costs import exact_costs
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
@@ -42,12 +44,13 @@ _TINY = 1e-30
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Sets of several rows, sorted by row: each place has a row, a set, its cost, its rank by the rules, and the mass
-    that it leaves out in that row."""
+    """Sets of several rows, sorted by row: each place has a row, a set, its cost (and what that lacks as a float), its
+    rank by the rules, and the mass that it leaves out in that row."""
 
     rows: Ints
     sets: Ints
     costs: Floats
+    costs_low: Floats
     rank: Ints
     left_out: Doubles
     tiny: tuple[Floats, ...] = ()  # the masses of tiny labels left out, the largest first
@@ -55,9 +58,12 @@ class Cells:
     def take(self, which: Ints | Masks) -> Cells:
         high, low = self.left_out
         tiny = tuple(x[which] for x in self.tiny)
-        return Cells(
-            self.rows[which], self.sets[which], self.costs[which], self.rank[which], (high[which], low[which]), tiny
-        )
+        costs = self.costs[which], self.costs_low[which]
+        return Cells(self.rows[which], self.sets[which], *costs, self.rank[which], (high[which], low[which]), tiny)
+
+    @property
+    def exact_costs(self) -> Doubles:
+        return self.costs, self.costs_low
 
     @property
     def masses(self) -> tuple[Floats, ...]:
@@ -92,6 +98,10 @@ class Enumeration:
         self.members = numbered_sets(sets, loss.K)
         # (1, sets), or (n, sets) if costs differ by row.
         self.costs: Floats = as_rows(loss.batch(self.members)).astype(np.float64)
+        self._costs_low = np.zeros((1, len(sets)))
+        if len(self.costs) == 1:
+            high, low = exact_costs(loss, self.members)
+            self.costs, self._costs_low = high[None], low[None]
         # Rank sets by size, then by their lists of indices: of two sets of one size, the first holds the first label in
         # which they differ. So its bits, read from label 0 on, make the larger number.
         as_read = self.members @ (1 << np.arange(loss.K)[::-1])
@@ -157,7 +167,8 @@ class Enumeration:
         while ((p > 0.0) & (p < most)).any():
             tiny += self._left_out(np.where(p < most, p, 0.0), rows, sets)
             most *= _TINY
-        return Cells(rows, sets, costs[rows, sets], self._rank[sets], left_out, tuple(tiny))
+        lows = self._costs_low[0, sets]
+        return Cells(rows, sets, costs[rows, sets], lows, self._rank[sets], left_out, tuple(tiny))
 
     def _left_out(self, p: Floats, rows: Ints, sets: Ints) -> Doubles:
         high, low = np.zeros(len(rows)), np.zeros(len(rows))
@@ -173,7 +184,7 @@ class Enumeration:
         cells = self._cells(p, costs, worth <= worth.min(axis=1, keepdims=True) + _ROUGH * scale[:, None])
         price, zeros = mu[cells.rows], np.zeros(len(cells.rows))
         with np.errstate(over="ignore", invalid="ignore"):
-            high, low = plus(times((price, zeros), cells.left_out), (cells.costs, zeros))
+            high, low = plus(times((price, zeros), cells.left_out), cells.exact_costs)
         exact = np.isfinite(high) & np.isfinite(low)  # false at prices near the largest float
         values = np.where(exact, high, worth[cells.rows, cells.sets]), np.where(exact, low, 0.0)
         return cells.sets[cells.first_by_value(values, scale[cells.rows])]
@@ -204,15 +215,15 @@ class Enumeration:
 
     def _cheapest(self, p: Floats, costs: Floats, allowed: Masks) -> Cells:
         """The best set of each row at price 0: the heaviest of the cheapest allowed sets."""
-        paid = np.where(allowed, costs, np.inf)
-        cells = self._cells(p, costs, paid == paid.min(axis=1, keepdims=True))
-        return cells.take(cells.first_by(*cells.masses, cells.rank))
+        paid, scale = np.where(allowed, costs, np.inf), _largest(costs)
+        cells = self._cells(p, costs, paid <= paid.min(axis=1, keepdims=True) + _ROUGH * scale[:, None])
+        return cells.take(cells.first_by_value(cells.exact_costs, scale[cells.rows]))
 
     def _heaviest(self, p: Floats, costs: Floats, rough: Floats, allowed: Masks) -> Cells:
         """The best set of each row at an infinite price: the cheapest of the heaviest allowed sets."""
         rough = np.where(allowed, rough, np.inf)
         cells = self._cells(p, costs, rough <= rough.min(axis=1, keepdims=True) + _ROUGH)
-        return cells.take(cells.first_by(*cells.masses, cells.costs, cells.rank))
+        return cells.take(cells.first_by(*cells.masses, *cells.exact_costs, cells.rank))
 
     def _anchor(self, p: Floats, costs: Floats, anchor: Floats, scores: Floats) -> None:
         """Replace plain prices by prices with an anchor, in the rows where they differ.
@@ -287,15 +298,17 @@ def _next(cells: Cells, at: Cells) -> tuple[Cells, Floats]:
     best = _min_by_row(cells.rows, slopes)
     close = slopes <= best + np.abs(best) * _NEAR
     cells, here = cells.take(close), here.take(close)
-    exact = quotient(two_sum(cells.costs, -here.costs), minus(here.left_out, cells.left_out))
+    exact = quotient(minus(cells.exact_costs, here.exact_costs), minus(here.left_out, cells.left_out))
     found = cells.first_by_value(exact, np.abs(exact[0]))
     return cells.take(found), exact[0][found]
 
 
 def _replaced(at: Cells, by: Cells) -> Cells:
     """One set for every row: those of `by` where it has the row, else those of `at`."""
-    sets, costs, rank = at.sets.copy(), at.costs.copy(), at.rank.copy()
+    sets, costs, costs_low, rank = at.sets.copy(), at.costs.copy(), at.costs_low.copy(), at.rank.copy()
     high, low = at.left_out[0].copy(), at.left_out[1].copy()
     on = by.rows
-    sets[on], costs[on], rank[on], high[on], low[on] = by.sets, by.costs, by.rank, *by.left_out
-    return Cells(at.rows, sets, costs, rank, (high, low))  # the tiny masses of present sets are never used
+    sets[on], costs[on], costs_low[on], rank[on] = by.sets, by.costs, by.costs_low, by.rank
+    high[on], low[on] = by.left_out
+    # The tiny masses of present sets are never used.
+    return Cells(at.rows, sets, costs, costs_low, rank, (high, low))

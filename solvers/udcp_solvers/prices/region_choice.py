@@ -51,8 +51,9 @@ class RegionModel(NamedTuple):
 
     By place: a label's cost, its `innermost` category, where the run of places of the same innermost category ends, and
     what the label costs as the only one in a set. Labels of one `kind` have the same single cost, and later kinds a
-    higher one. By category, outer ones before inner ones: `parent` and `weight`; C stands for none. By region: the cost
-    of its diameter. `gains` is minus the sum of the negative costs; `free`: whether some label costs nothing or less;
+    higher one. By category, outer ones before inner ones: `parent` and `weight`; C stands for none. `costs_low` and
+    `weight_low` are what costs and weights lack, as they are sums that were rounded. By region: the cost of its
+    diameter. `gains` is minus the sum of the negative costs; `free`: whether some label costs nothing or less;
     `shared`: whether values come from sums that balls share, as all categories are nodes or single labels.
     """
 
@@ -60,12 +61,14 @@ class RegionModel(NamedTuple):
     pairs: Pairs
     place: Ints
     costs: Floats
+    costs_low: Floats
     innermost: Ints
     run_end: Ints
     single_cost: Floats
     kind: Ints
     parent: Ints
     weight: Floats
+    weight_low: Floats
     diameter_cost: Floats
     gains: float
     free: bool
@@ -392,6 +395,7 @@ def _choose(v: int, mu: float, lean: float, r: int, model: RegionModel, scratch:
         categories[c].inside = categories[c].inside and categories[model.parent[c]].inside
         if categories[c].inside:
             cost, cost_low = plus(cost, cost_low, model.weight[c])
+            cost_low += model.weight_low[c]
     labels = 0
     for j in range(count):
         start = scratch.runs[j, 0]
@@ -399,12 +403,13 @@ def _choose(v: int, mu: float, lean: float, r: int, model: RegionModel, scratch:
             stop = min(model.run_end[start], scratch.runs[j, 1])
             inside = categories[innermost[start]].inside
             p, costs, taken = scratch.p[start:stop], model.costs[start:stop], chosen[start:stop]
+            lows = model.costs_low[start:stop]
             for i in range(len(taken)):
                 # Without branches, many of which would be mispredicted.
                 taken[i] &= inside
                 labels += taken[i]
                 cost, error = two_sum(cost, costs[i] if taken[i] else 0.0)
-                cost_low += error
+                cost_low += error + (lows[i] if taken[i] else 0.0)
                 rem, error = two_sum(rem, 0.0 if taken[i] else p[i])
                 rem_low += error
             start = stop

@@ -21,6 +21,7 @@ import numpy as np
 from udcp_solvers.numeric.arrays import Floats, Indices, Ints, Masks, Probabilities
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.compiled import over_rows
+from udcp_solvers.numeric.exact_costs import ExactForm, exact_forms
 from udcp_solvers.prices.ball_sums import pairs_of
 from udcp_solvers.prices.hull import (
     AT_INFINITY,
@@ -97,7 +98,7 @@ class RowTrace(NamedTuple):
 class TreePrices:
     """Computes the prices of the labels of each row under one loss."""
 
-    def __init__(self, weight: float, metric: TreeMetric, forest: Forest) -> None:
+    def __init__(self, weight: float, metric: TreeMetric, forest: Forest, exact: ExactForm) -> None:
         tree = tree_of(metric)
         K, C = len(forest.labels), len(forest.weight)
         place = np.empty(K, dtype=np.int64)
@@ -105,11 +106,16 @@ class TreePrices:
         costs, innermost = np.empty(K), np.full(K, C)
         labels = place[forest.labels]
         costs[labels] = forest.costs
+        costs_low, weight_low = np.empty(K), np.empty(C)
+        weights = {np.sort(part.members).tobytes(): exact.weights[key] for key, part in exact.members.items()}
+        costs_low[labels] = (exact.labels[0][forest.labels] - forest.costs) + exact.labels[1][forest.labels]
         single_cost = costs.copy()
         parent = np.full(C, C)
         for c in range(C):
             inside = labels[forest.low[c] : forest.high[c]]
             innermost[inside] = c
+            high, low = weights[np.sort(forest.labels[forest.low[c] : forest.high[c]]).tobytes()]
+            weight_low[c] = (high - forest.weight[c]) + low
             single_cost[inside] += forest.weight[c]
             parent[c + 1 : forest.last[c]] = c
         of_nodes, of_labels, shared = _weights(tree, labels, forest)
@@ -118,12 +124,14 @@ class TreePrices:
             pairs=pairs_of(tree, costs + of_labels, of_nodes),
             place=place,
             costs=costs,
+            costs_low=costs_low,
             innermost=innermost,
             run_end=_run_ends(innermost),
             single_cost=single_cost,
             kind=_kinds(single_cost, costs, innermost, parent, forest.weight),
             parent=parent,
             weight=forest.weight,
+            weight_low=weight_low,
             diameter_cost=np.concatenate([np.zeros(K), weight * tree.balls.diameter]),
             gains=-float(np.minimum(costs, 0.0).sum()),
             free=bool((costs <= 0).any()),
@@ -141,7 +149,7 @@ class TreePrices:
         forest = Forest.of(form)
         if weight < 0 or forest is None:
             return None
-        return partial(TreePrices, weight, metric, forest)
+        return partial(TreePrices, weight, metric, forest, exact_forms(loss.expression)[id(loss.expression.root)])
 
     def scores(self, P: Probabilities) -> Floats:
         scores = np.empty(P.shape)

@@ -12,6 +12,14 @@ wait on a stack, the one that has the set just found on top. A step takes the to
 So all sets are covered, whatever the loss. If the budget of nodes is used up, the least bound of the nodes that are
 left says how much better another set could be. For min(L, c), nodes are those of L, and there is one more set, all
 labels at the ceiling c. docs/engine.md follows an example.
+
+Price 0 is a question of its own: the heaviest of the cheapest sets. The price mu of the question only guides the search
+to heavy sets; sets are compared by their costs, then their masses, exactly. If S comes before the incumbent I, then
+
+    L(S) - mu p(S) <= L(I)                if I is not known to be one of the cheapest
+    L(S) - mu p(S) <= L(I) - mu p(I)      if it is, since then S costs as much and is not lighter
+
+whatever mu is. Nodes with a higher bound are dropped, others are divided until no set of theirs can come first.
 """
 
 from __future__ import annotations
@@ -54,6 +62,7 @@ from udcp_solvers.search.layout import (
     sizes_of,
 )
 from udcp_solvers.search.lines import next_line, start_lines
+from udcp_solvers.search.price_zero import compare_costs, compare_masses, enter_at_zero, exact_cost
 from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, node_at, open_labels
 
 # How many labels `_polish` tries in the first node. For a sum of more labels than the second number, it tries twice as
@@ -75,9 +84,9 @@ ATTAINED, CUT_OFF, NO_SET, BRANCH = range(4)
 def best_set(ints: Ints, floats: Floats, asked: Question, found: Marks, started: bool, T: Workspace) -> float:
     """Fill `found` (K,) with the best set; if `started`, it holds a set to begin with.
 
-    If ties are asked for, the heaviest of the sets of equal value is found, then the smallest, then the first by
-    indices. Returns how much better another set may be, at most: 0 unless the budget of nodes was used up. Fills
-    `T.margin` for the labels that are free.
+    If ties are asked for, and at price 0, the heaviest of the sets of equal value is found, then the smallest, then the
+    first by indices. Returns how much better another set may be, at most: 0 unless the budget of nodes was used up.
+    Fills `T.margin` for the labels that are free.
     """
     search = T.search
     fix_by_worth(ints, floats, asked, T)
@@ -87,9 +96,12 @@ def best_set(ints: Ints, floats: Floats, asked: Question, found: Marks, started:
     while search.top > 0:
         _step(ints, floats, asked, found, T)
     least = min(search.best, search.ceiling_value)
-    gap = least - min(least, search.unfinished_bound)
-    gap = gap if gap > search.slack else 0.0
-    at_ceiling = ceiling_of(ints) >= 0 and _take_ceiling(asked, found, T)
+    gap = float(least - min(least, search.unfinished_bound))
+    if asked.at_zero and search.unfinished_bound < np.inf:  # it may have a set of the same cost that is heavier
+        gap = max(gap, float(search.slack))
+    elif gap <= search.slack:
+        gap = 0.0
+    at_ceiling = ceiling_of(ints) >= 0 and _take_ceiling(ints, floats, asked, found, T)
     _fill_margins(ints, asked, found, gap, at_ceiling, T)
     return gap
 
@@ -108,9 +120,9 @@ def fix_by_worth(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> N
         label.p, label.fixed = p, asked.fixed[y]
         if label.fixed == FREE:
             T.margin[y] = adds[y] - mu * p
-            if T.margin[y] > 0.0 or (p == 0.0 and adds[y] >= 0.0):
+            if T.margin[y] > 0.0 or (p == 0.0 and adds[y] >= 0.0) or (asked.at_zero and adds[y] > 0.0):
                 label.fixed = OUT
-            elif mu * p > (1.0 + 1e-9) * asked.span and p > 0.0:
+            elif not asked.at_zero and mu * p > (1.0 + 1e-9) * asked.span and p > 0.0:
                 label.fixed = IN
                 T.margin[y] = mu * p - asked.span
         if label.fixed != OUT:
@@ -125,7 +137,7 @@ def fix_by_worth(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> N
     if i >= 0:
         search.ceiling_value = number_of(numbers(ints, floats, NUMBERS), i)
         for y in range(len(asked.p)):
-            if asked.fixed[y] == FREE and T.labels[y].fixed != IN:
+            if asked.fixed[y] == FREE and T.labels[y].fixed != IN and not asked.at_zero:
                 search.ceiling_value -= mu * asked.p[y]
                 scale += mu * asked.p[y] if T.labels[y].fixed == OUT else 0.0
     search.slack = NEAR * scale
@@ -156,7 +168,9 @@ def _begin_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> No
     T.bounds[0] = -np.inf
     search.top, search.node_count = 1, 0
     search.best, search.unfinished_bound, search.shift = np.inf, np.inf, 0.0
-    search.tie_room = search.slack if asked.ties else -search.slack
+    search.cost, search.least_known = np.inf, False
+    search.tie_room = search.slack if asked.ties or asked.at_zero else -search.slack
+    search.at_zero = asked.at_zero
     search.margins_from_closed, search.is_sum = True, _is_sum(ints)
 
 
@@ -182,7 +196,7 @@ def _step(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspac
         return
     search.node_count += 1
     search.margins_from_closed = search.margins_from_closed and search.node_count <= _FEW_NODES
-    if not touch(ints, node, T) or not intervals(ints, floats, node, T):
+    if not (enter_at_zero(ints, floats, node, found, T) if asked.at_zero else _enter(ints, floats, node, T)):
         return
     first = search.node_count == 1
     start_lines(_FIRST_MOVES if first else _MOVES, T.move)
@@ -202,6 +216,12 @@ def _step(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspac
     search.top = branch(ints, floats, top, T)
     if search.margins_from_closed and search.top == top:
         note_closed(bound, -np.inf, node, T)
+
+
+@jit
+def _enter(ints: Ints, floats: Floats, node: Node, T: Workspace) -> bool:
+    """Compute the state of a node; False if it has no set."""
+    return touch(ints, node, T) and intervals(ints, floats, node, T)
 
 
 @jit
@@ -225,15 +245,17 @@ def _tighten(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, 
         if search.node_count == 1:
             if turn == 0 and search.minimum < T.bounds[top]:  # the lines are back where the bound was higher
                 continue
-            if not _fix_root(ints, floats, node, found, T):
+            if not _fix_root(ints, floats, asked, node, found, T):
                 outcome = NO_SET
                 break
         # Once labels are fixed, few may be left.
         left.counted = _countable(ints, node, T)
         if left.counted < 0:
             break
-    if outcome == ATTAINED and asked.ties:
+    if outcome == ATTAINED and (asked.ties or asked.at_zero):
         outcome = BRANCH
+        if asked.at_zero and left.counted < 0 and not _fix_more(ints, floats, asked, node, found, T):
+            outcome = NO_SET
     # The incumbent may have become better since the bound was compared with it.
     return CUT_OFF if outcome == BRANCH and T.bounds[top] >= _cutoff(search) else outcome
 
@@ -266,29 +288,63 @@ def _bound(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, fo
     if T.bounds[top] >= _cutoff(search):
         return CUT_OFF
     cost = net_cost(ints, floats, T.chosen, T)
-    _offer(cost, asked.ties, found, T)
+    _offer(ints, floats, cost, asked, found, T)
     return ATTAINED if cost <= search.minimum + search.slack else BRANCH
 
 
 @jit
-def _fix_root(ints: Ints, floats: Floats, node: Node, found: Marks, T: Workspace) -> bool:
+def _fix_root(ints: Ints, floats: Floats, asked: Question, node: Node, found: Marks, T: Workspace) -> bool:
     """Fix labels in the first node, which then are fixed in all nodes; False if that leaves no set.
 
     The better the incumbent is, the more labels are fixed: it is improved first.
     """
-    _polish(ints, floats, node, found, T)
+    if not asked.at_zero:
+        _polish(ints, floats, node, found, T)
     note_root(T.search.minimum, T)
     return _fix(ints, node, T)
 
 
 @jit
-def _offer(cost: float, ties: bool, found: Marks, T: Workspace) -> None:
+def _fix_more(ints: Ints, floats: Floats, asked: Question, node: Node, found: Marks, T: Workspace) -> bool:
+    """Fix labels in a node whose bound is attained; False if that leaves no set."""
+    if T.search.node_count == 1:
+        return _fix_root(ints, floats, asked, node, found, T)
+    return _fix(ints, node, T)
+
+
+@jit
+def _offer(ints: Ints, floats: Floats, cost: float, asked: Question, found: Marks, T: Workspace) -> None:
     """The chosen set becomes the incumbent if it is better, or as good and comes first."""
     search = T.search
+    if asked.at_zero:
+        _offer_at_zero(ints, floats, cost, asked, found, T)
+        return
     better = cost < search.best - search.slack
-    if better or (ties and cost <= search.best + search.slack and _comes_first(found, search.best < np.inf, T)):
+    if better or (asked.ties and cost <= search.best + search.slack and _comes_first(found, search.best < np.inf, T)):
         search.best = min(search.best, cost)
         put(found, T.chosen)
+
+
+@jit
+def _offer_at_zero(ints: Ints, floats: Floats, cost: float, asked: Question, found: Marks, T: Workspace) -> bool:
+    """The chosen set becomes the incumbent if it comes first at price 0; returns whether it does. `cost` is what it
+    costs minus its worth."""
+    search, sign, own = T.search, -1, T.operations[-1].point
+    if own > search.cost + search.slack:
+        return False
+    high, low = exact_cost(ints, floats, T.chosen, T)
+    if search.best < np.inf:
+        sign = compare_costs(high, low, search.cost, search.cost_low, asked.span)
+        if sign == 0:
+            sign = -compare_masses(T.chosen, IN, found, T)
+        if sign == 0:
+            sign = -1 if _is_smaller_or_first(found, T) else 1
+    if sign < 0:
+        search.cost, search.cost_low = high, low
+        search.least_known = asked.low > -np.inf and compare_costs(high, low, asked.low, 0.0, 0.0) <= 0
+        search.best = cost if search.least_known else own
+        put(found, T.chosen)
+    return sign < 0
 
 
 @jit
@@ -302,16 +358,19 @@ def _fix(ints: Ints, node: Node, T: Workspace) -> bool:
 
 
 @jit
-def _take_ceiling(asked: Question, found: Marks, T: Workspace) -> bool:
+def _take_ceiling(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspace) -> bool:
     """For min(L, c): whether the set of all labels, at the ceiling c, is the best one; if so, it becomes the set
     found."""
-    search = T.search
-    if search.ceiling_value > search.best + search.slack:
+    search, any_found = T.search, T.search.best < np.inf
+    if search.ceiling_value > search.best + search.slack and not asked.at_zero:
         return False
     for y in range(len(found)):
         fixed = asked.fixed[y]
         T.chosen[y] = IN if fixed == IN or (fixed == FREE and asked.p[y] > 0.0) else 0
-    at_ceiling = search.ceiling_value < search.best - search.slack or _comes_first(found, search.best < np.inf, T)
+    if asked.at_zero:
+        T.operations[-1].point = search.cost  # so that it is compared exactly
+        return _offer_at_zero(ints, floats, search.best, asked, found, T)
+    at_ceiling = search.ceiling_value < search.best - search.slack or _comes_first(found, any_found, T)
     if at_ceiling:
         put(found, T.chosen)
     return at_ceiling
@@ -323,6 +382,9 @@ def _fill_margins(ints: Ints, asked: Question, found: Marks, gap: float, at_ceil
     changed."""
     search, margin = T.search, T.margin
     least, has_ceiling = min(search.best, search.ceiling_value), ceiling_of(ints) >= 0
+    if asked.at_zero and has_ceiling:  # its value has no worth in it
+        fill(margin, -asked.span)
+        return
     for y in range(len(found)):
         if asked.fixed[y] != FREE:
             continue
@@ -444,15 +506,25 @@ def _agrees(found: Marks, labels: Records) -> bool:
 def _comes_first(found: Marks, any_found: bool, T: Workspace) -> bool:
     """Whether the chosen set comes before the incumbent: it is heavier; or as heavy and smaller; or has the first
     indices."""
-    more, total, size, lead = 0.0, 0.0, 0, 0
+    more, total = 0.0, 0.0
     for y in range(len(found)):
         if T.chosen[y] != found[y]:
-            sign, p = 1 if T.chosen[y] == IN else -1, T.labels[y].p
-            more += sign * p
+            p = T.labels[y].p
+            more += p if T.chosen[y] == IN else -p
             total += p
+    if not any_found or abs(more) > NEAR * total:
+        return not any_found or more > 0.0
+    return _is_smaller_or_first(found, T)
+
+
+@jit
+def _is_smaller_or_first(found: Marks, T: Workspace) -> bool:
+    """Whether the chosen set has fewer labels than the incumbent, or as many and the first indices."""
+    size, lead = 0, 0
+    for y in range(len(found)):
+        if T.chosen[y] != found[y]:
+            sign = 1 if T.chosen[y] == IN else -1
             size += sign
             if lead == 0:
                 lead = sign
-    if not any_found or abs(more) > NEAR * total:
-        return not any_found or more > 0.0
     return size < 0 if size != 0 else lead > 0

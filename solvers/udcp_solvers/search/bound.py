@@ -9,6 +9,13 @@ Besides label values and category weights, a minorant may have a threshold on en
 free labels; they are minimised together with these. `chosen`, the set that attains the bound, has the labels that are
 in and none that are out. It may miss a category that N must touch, or a decision, but is still worth trying. If bound +
 change(y) is above the incumbent, y is fixed.
+
+Pairs. In a set S of k labels each is paired with k - 1 others, so that the sum over pairs is at least
+
+    sum over y in S of half(y), half(y) = half of the sum of the k - 1 least entries of y.
+
+So the k least of value(y) + half(y) bound the sets of k labels. A label with value(y) + 2 half(y) above 0 is best left
+out of every set of k or more labels, so it no longer counts there, neither by itself nor beside others.
 """
 
 from __future__ import annotations
@@ -16,11 +23,22 @@ from __future__ import annotations
 import numpy as np
 
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
+from udcp_solvers.numeric.filling import order_by
 from udcp_solvers.search.counts import by_count
 from udcp_solvers.search.forest_minimum import by_threshold, changes, forest_minimum, touching
-from udcp_solvers.search.layout import FREE, IN, Floats, Ints
+from udcp_solvers.search.layout import (
+    CODE,
+    FREE,
+    IN,
+    NEIGHBOURS,
+    PAIR_ENTRIES,
+    Floats,
+    Ints,
+    numbers,
+    operand_of,
+    part,
+)
 from udcp_solvers.search.minorant import minorant
-from udcp_solvers.search.pairs import by_pairs, grow
 from udcp_solvers.search.workspace import Node, Workspace, open_labels
 
 
@@ -40,8 +58,8 @@ def bounded(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
         forced = 0.0
         for y in open_labels(T):
             forced += T.labels[y].value if node.x[y] == IN else 0.0
-        total = max(total, forced + by_pairs(ints, floats, node, T))
-        grow(ints, floats, node, T)
+        total = max(total, forced + _by_pairs(ints, floats, node, T))
+        _grow(ints, floats, node, T)
         return constant + total
     t, max_change = np.inf, np.inf
     if left.threshold < 0:
@@ -49,12 +67,114 @@ def bounded(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
         if more > 0.0:
             return constant + total + more
     else:
+        if T.search.at_zero:
+            _note_rest(ints, total, node, T)
         total, t, second = by_threshold(ints, floats, total, node, T)
         forest_minimum(ints, node, t, T)
         max_change = second - total
     left.max_change = max_change
     changes(ints, node, t, max_change, T)
+    if left.threshold >= 0 and T.search.at_zero:
+        _raise_changes(total, node, T)
     return constant + total
+
+
+@jit
+def _note_rest(ints: Ints, rest: float, node: Node, T: Workspace) -> None:
+    """Note the least value of sets in which a label changes sides, if nothing is paid for a threshold."""
+    changes(ints, node, np.inf, np.inf, T)
+    for y in open_labels(T):
+        label = T.labels[y]
+        label.rest, label.rest_in = rest + label.change, T.chosen[y] == IN
+
+
+@jit
+def _raise_changes(total: float, node: Node, T: Workspace) -> None:
+    """Raise changes to what they are without a threshold, where that is more: at price 0, sets of one entry tie, and no
+    threshold is better than the next."""
+    T.left_over.max_change = np.inf
+    for y in open_labels(T):
+        label = T.labels[y]
+        if node.x[y] == FREE and label.rest_in == (T.chosen[y] == IN):
+            label.change = max(label.change, label.rest - total)
+
+
+@jit
+def _by_pairs(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
+    """A lower bound of the values of free labels plus f times the sum over pairs of them."""
+    labels, order, count = T.labels, T.order, 0
+    for y in range(len(labels)):
+        labels[y].alive, labels[y].next = False, 0
+    for y in open_labels(T):
+        if node.x[y] == FREE and labels[y].value < 0.0:
+            order[count] = y
+            labels[y].half, labels[y].alive = 0.0, True
+            count += 1
+    bound, k = 0.0, 1
+    while count >= k:
+        for n in range(count):
+            T.keys[order[n]] = labels[order[n]].value + labels[order[n]].half
+        # From one number to the next the order hardly changes.
+        order_by(T.keys, order[:count], T.spare)
+        total, lowest = 0.0, 0.0
+        for n in range(count):
+            if n < k:
+                total += T.keys[order[n]]
+            lowest += min(T.keys[order[n]], 0.0)
+        bound = min(bound, total)
+        if lowest >= bound:  # with more labels each pays more: no number beyond this one is better
+            break
+        k += 1
+        count = _pay_next(ints, floats, count, T)
+    return bound
+
+
+@jit
+def _pay_next(ints: Ints, floats: Floats, count: int, T: Workspace) -> int:
+    """Go on to sets of one label more: the first `count` labels in order each pay for their next neighbour; how many
+    stay."""
+    K, f, stay = len(T.labels), T.left_over.pairs_factor, 0
+    at = operand_of(part(ints, CODE), T.left_over.pairs) * K * K
+    entries = numbers(ints, floats, PAIR_ENTRIES)[at : at + K * K]
+    neighbours = part(ints, NEIGHBOURS)[at : at + K * K]
+    for n in range(count):
+        y = T.order[n]
+        label = T.labels[y]
+        z = label.next
+        while z < K and (not T.labels[neighbours[y * K + z]].alive or neighbours[y * K + z] == y):
+            z += 1
+        if z == K:
+            label.alive = False
+            continue
+        label.half += 0.5 * f * entries[y * K + neighbours[y * K + z]]
+        label.next = z + 1
+        if label.value + 2.0 * label.half > 0.0:
+            label.alive = False
+        else:
+            T.order[stay] = y
+            stay += 1
+    return stay
+
+
+@jit
+def _grow(ints: Ints, floats: Floats, node: Node, T: Workspace) -> None:
+    """Choose the labels that are in, then, one by one, the free label that lowers the sum of values and pairs most."""
+    K, f, more = len(node.x), T.left_over.pairs_factor, T.keys
+    at = operand_of(part(ints, CODE), T.left_over.pairs) * K * K
+    entries = numbers(ints, floats, PAIR_ENTRIES)[at : at + K * K]
+    for y in open_labels(T):
+        T.chosen[y] = IN if node.x[y] == IN else 0
+        more[y] = T.labels[y].value
+    while True:
+        best, label = 0.0, -1
+        for y in open_labels(T):
+            if node.x[y] == FREE and T.chosen[y] != IN and more[y] < best:
+                best, label = more[y], y
+        if label < 0:
+            return
+        T.chosen[label] = IN
+        for y in open_labels(T):
+            more[y] += f * entries[label * K + y]
 
 
 @jit

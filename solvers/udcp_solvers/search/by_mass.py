@@ -118,7 +118,7 @@ def mass_rows(start: int, stop: int, ints: Ints, floats: Floats, rows: MassRows,
         more = _begin(ints, floats, rows.fixed[n], W, T)
         while more:
             fill(T.warm_lines, 0.0)
-            asked = Question(W.p, W.state.mu, W.fixed[_HERE], rows.span, max(rows.budget, 1), ties)
+            asked = Question(W.p, W.state.mu, W.fixed[_HERE], rows.span, max(rows.budget, 1), ties, False, -np.inf)
             gap = best_set(ints, floats, asked, W.found, True, T)
             more = _advance(ints, floats, gap, T.search.node_count, W, T)
         rows.gaps[n] = _gap_of(W)

@@ -37,7 +37,7 @@ from udcp_solvers.numeric.filling import fill, put
 from udcp_solvers.search.best import best_set, repeats
 from udcp_solvers.search.intervals import cost_of, take_free
 from udcp_solvers.search.layout import FREE, IN, OUT, Floats, Ints, Marks, size_numbers
-from udcp_solvers.search.workspace import NEAR, Question, Workspace, workspace_of
+from udcp_solvers.search.workspace import NEAR, Question, Workspace, is_within, same_set, workspace_of
 
 # What is wanted of a row: every score, the score of one label, the set at a threshold, only the best set at the anchor.
 ALL, ONE, SET, BEST = range(4)
@@ -53,6 +53,8 @@ _PLACES = _MAX_WAITING + 4
 
 # Relative tolerance of prices: up to a price this much higher, a set may be bought at the price itself, given rounding.
 PRICE_ROUNDING = 1e-9
+# The guide of the question at price 0, relative to the span.
+_GUIDE = 2.0**-20
 # Right ends of stretches: the first step beyond the anchor, relative to it; the factor by which steps grow; the most
 # ends before the last set.
 _FIRST_STEP, _GROWTH, _ENDS = 0.03, 4.0, 12
@@ -75,7 +77,7 @@ class PriceRows(NamedTuple):
 
     `gaps` (n,) gets how much better another set may be, at most, after the budget of nodes was used up; 0 if all is
     exact. `fixed` (n, K), or empty: labels that a best set has to hold or leave out. `span`: the difference between the
-    highest and lowest possible cost.
+    highest and lowest possible cost; `low`: a cost that no set is below, in exact arithmetic.
     """
 
     P: Floats
@@ -89,6 +91,7 @@ class PriceRows(NamedTuple):
     gaps: Floats
     budget: int
     span: float
+    low: float
 
 
 class Trace(NamedTuple):
@@ -145,7 +148,7 @@ def price_rows(start: int, stop: int, ints: Ints, floats: Floats, rows: PriceRow
         rows.gaps[n] = 0.0
         more = begin(R)
         while more:
-            gap = _answer(ints, floats, rows.budget, ties, R, T)
+            gap = _answer(ints, floats, rows, ties, R, T)
             rows.gaps[n] = max(rows.gaps[n], gap)
             more = advance(R)
         _write_row(rows, n, R)
@@ -156,6 +159,8 @@ def _load_row(rows: PriceRows, n: int, R: Trace) -> None:
     """Begin row n: nothing is known yet."""
     state = R.state
     state.wanted, state.label, state.anchor, state.threshold = rows.wanted, rows.y[n], rows.anchor[n], rows.tau[n]
+    if state.anchor <= PRICE_ROUNDING * rows.span:  # so near to 0, what labels are worth is below the rounding of costs
+        state.anchor = min(state.anchor, 0.0)
     # A set may be bought at the threshold itself, up to rounding.
     state.upper = rows.tau[n] * (1.0 + PRICE_ROUNDING) if rows.wanted == SET else np.inf
     state.span, state.anew, state.ends, state.right = rows.span, True, 0, 0.0
@@ -182,18 +187,21 @@ def _write_row(rows: PriceRows, n: int, R: Trace) -> None:
 
 
 @jit
-def _answer(ints: Ints, floats: Floats, budget: int, ties: bool, R: Trace, T: Workspace) -> float:
+def _answer(ints: Ints, floats: Floats, rows: PriceRows, ties: bool, R: Trace, T: Workspace) -> float:
     """Find the best set that is asked for; returns how much better another set may be, at most."""
     state = R.state
     if state.anew:
         fill(T.warm_lines, 0.0)
-        state.anew, state.nodes = False, budget
+        state.anew, state.nodes = False, rows.budget
     fill(T.margin, np.inf)
     _restrict(R, T.margin)
-    question = Question(R.p, state.mu, R.asked, state.span, max(state.nodes, 1), ties)
+    at_zero = state.asked == LEFT_END or (state.asked == ANCHOR_SET and state.anchor == 0.0)
+    question = Question(R.p, state.mu, R.asked, state.span, max(state.nodes, 1), ties, at_zero, rows.low)
     found, corner = R.marks[state.place], R.corners[state.place]
     gap = best_set(ints, floats, question, found, state.started, T)
-    corner.cost, corner.price = take_free(ints, floats, question, found, T), state.mu
+    exact = at_zero and gap == 0.0
+    corner.cost = cost_of(ints, floats, found, T) if exact else take_free(ints, floats, question, found, T)
+    corner.price = state.mu
     put(R.margins[state.place], T.margin)
     state.nodes -= T.search.node_count
     if state.asked == LEFT_END:
@@ -265,8 +273,8 @@ def begin(R: Trace) -> bool:
     if state.wanted == SET and (state.threshold < 0.0 or state.threshold == np.inf):
         return False
     # At an anchor of 0, S* has the labels of price 0, and the scores are the plain ones.
-    if state.wanted == BEST or state.anchor > _lowest(R):
-        return _ask(R, ANCHOR_SET, state.anchor, _STAR, False)
+    if state.wanted == BEST or state.anchor > 0.0:
+        return _ask(R, ANCHOR_SET, state.anchor if state.anchor > 0.0 else _guide(R), _STAR, False)
     return _begin_stretch(R, PLAIN)
 
 
@@ -351,7 +359,7 @@ def _ask_still_best(R: Trace) -> bool:
 def _after_still_best(R: Trace) -> bool:
     """After STILL_BEST: the best set at a right end is S*, or another one."""
     state = R.state
-    if not _same(R.marks[_OTHER], R.marks[_STAR]):
+    if not same_set(R.marks[_OTHER], R.marks[_STAR]):
         return _begin_stretch(R, UP_TO)
     state.still_best = state.right
     return state.upper > state.still_best and _ask_still_best(R)
@@ -365,7 +373,7 @@ def _begin_stretch(R: Trace, stretch: int) -> bool:
     state.anew = state.anew or stretch == INSIDE
     for k in range(len(R.p)):
         R.fixed[k] = OUT if stretch == INSIDE and R.marks[_STAR, k] != IN else FREE
-    return _ask(R, LEFT_END, _lowest(R), _LEFT, False)
+    return _ask(R, LEFT_END, _guide(R), _LEFT, False)
 
 
 @jit
@@ -373,11 +381,14 @@ def _take_left_end(R: Trace) -> bool:
     """Take in the left end of a stretch; returns whether no more of the stretch is wanted."""
     state = R.state
     _buy(R, _LEFT, 0.0)
+    state.price = np.nextafter(0.0, 1.0)  # labels that are not in the best set at price 0 have a higher one
     if state.stretch != PLAIN:
         _copy(R, _STAR, 0)
         state.top = 0
-        state.nested = _within(R.marks[_LEFT], R.marks[_STAR])
-    return not state.nested if state.stretch == UP_TO else _is_bought(R)
+        state.nested = is_within(R.marks[_LEFT], R.marks[_STAR])
+    if state.stretch == UP_TO:
+        return not state.nested
+    return _is_bought(R) or state.price > state.upper
 
 
 @jit
@@ -407,8 +418,8 @@ def _take_between(R: Trace) -> bool:
     gain, _ = _mass_between(R.p, R.marks[_LEFT], R.marks[found])
     rise, step = corners[top].cost - corners[_LEFT].cost, corners[found].cost - corners[_LEFT].cost
     slack = NEAR * (state.span + abs(rise) + abs(step))
-    if gain > 0.0 and step - state.mu * gain < -slack and not _same(R.marks[found], R.marks[top]):
-        if state.stretch == UP_TO and not _within(R.marks[found], R.marks[_STAR]):
+    if gain > 0.0 and step - state.mu * gain < -slack and not same_set(R.marks[found], R.marks[top]):
+        if state.stretch == UP_TO and not is_within(R.marks[found], R.marks[_STAR]):
             state.nested = False
             return True
         if found < _MAX_WAITING:
@@ -485,15 +496,15 @@ def _next_price(R: Trace) -> float:
         return 0.0
     steps = _GROWTH**state.ends
     state.ends += 1
-    price = state.anchor * (1.0 + _FIRST_STEP * steps) if state.anchor > _lowest(R) else state.first_right * steps
+    price = state.anchor * (1.0 + _FIRST_STEP * steps) if state.anchor > 0.0 else state.first_right * steps
     # At prices above this every label with mass is bought.
     return np.inf if state.ends > _ENDS or price * least > state.span or price > 1e300 else price
 
 
 @jit
-def _lowest(R: Trace) -> float:
-    """A price that stands for 0: the best set at it is the heaviest of the cheapest sets."""
-    return float(PRICE_ROUNDING * R.state.span if R.state.span > 0.0 else 1.0)
+def _guide(R: Trace) -> float:
+    """The price that guides the search for the best set at price 0 (see `best`)."""
+    return float(_GUIDE * R.state.span if R.state.span > 0.0 else 1.0)
 
 
 @jit
@@ -558,24 +569,6 @@ def _outside(p: Floats, marks: Marks) -> tuple[float, int]:
             if likeliest < 0 or p[k] > p[likeliest]:
                 likeliest = k
     return least, likeliest
-
-
-@jit
-def _same(a: Marks, b: Marks) -> bool:
-    """Whether two sets have the same labels."""
-    differ = 0
-    for k in range(len(a)):
-        differ += (a[k] == IN) != (b[k] == IN)
-    return differ == 0
-
-
-@jit
-def _within(a: Marks, b: Marks) -> bool:
-    """Whether the first set is part of the second."""
-    beyond = 0
-    for k in range(len(a)):
-        beyond += a[k] == IN and b[k] != IN
-    return beyond == 0
 
 
 @jit

@@ -62,15 +62,18 @@ FLOATS = _INTS
     CONSTANTS,  # (Q,) of quantities
     COSTS,  # (Q K) label costs of quantities
     WEIGHTS,  # of the categories of each quantity, in the order of QUANTITY_CATEGORIES
-    NUMBERS,  # (2 N) factor, threshold and tolerance of an operation, or the ends of a hard atom
+    NUMBERS,  # (2 N) factor, threshold and tolerance of an operation, constant and what it lacks, ends of a hard atom
     TABLES,  # the values of tables, one after the other
     COLUMNS,  # (A K) the entries of each column
     FAR,  # (D K K) the entries of FARTHEST
     PAIR_ENTRIES,  # (E K K) the entries of PAIRS
     LEAST,  # (K,) the least that a label adds to the cost of any set, the ceiling aside
     PREFIX_ENTRIES,  # the entries of PREFIX
-) = range(10)
-_FLOAT_PARTS = 10
+    CONSTANTS_LOW,  # what CONSTANTS, COSTS and WEIGHTS lack, as they are sums that were rounded
+    COSTS_LOW,
+    WEIGHTS_LOW,
+) = range(13)
+_FLOAT_PARTS = 13
 _HEADER = _INTS + _FLOAT_PARTS + 1
 
 

@@ -10,6 +10,7 @@ pass finds an optimum under fixed labels; the others cross it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -21,6 +22,8 @@ from udcp_dsl.expression.entries import CompletedCategories, Entries, FarthestPa
 from udcp_dsl.expression.forms import Additive, Weighted
 from udcp_dsl.expression.prove import additive_forms
 from udcp_dsl.per_row import PerRow, add_at, array_of, joined
+from udcp_solvers.numeric.double_double_arrays import plus
+from udcp_solvers.numeric.exact_costs import Exact, ExactForm, exact_forms
 from udcp_solvers.search.layout import (
     ADD,
     AT_LEAST,
@@ -147,8 +150,9 @@ class _Builder:
         self.code: list[tuple[int, int, int, int]] = []
         self.number: list[tuple[float, float]] = []
         self.tables: list[float] = []
+        self.exact_forms = exact_forms(loss.expression)
         self.quantities: list[Additive] = []
-        self.quantity_at: dict[int, int] = {}
+        self.exact_quantities: list[ExactForm] = []
         self.columns: list[Floats] = []
         self.far: list[Floats] = []
         self.pairs: list[Floats] = []
@@ -191,8 +195,9 @@ class _Builder:
             total = self._op(kind, total, place, third)
         return total
 
-    def _quantity(self, form: Additive) -> int:
+    def _quantity(self, form: Additive, exact: ExactForm | None = None) -> int:
         self.quantities.append(form)
+        self.exact_quantities.append(ExactForm.of(form) if exact is None else exact)
         return len(self.quantities) - 1
 
     def _placed(self, node: ir.Node) -> int:
@@ -201,8 +206,9 @@ class _Builder:
             return self._op(CONSTANT, number=node.number)
         if form is not None:
             if form.separable and not form.label_costs.any():
-                return self._op(CONSTANT, number=form.constant)
-            return self._op(QUANTITY, self._quantity(form))
+                lack, _, _ = self.exact_forms[id(node)].lack(form)
+                return self._op(CONSTANT, number=form.constant, slack=lack)
+            return self._op(QUANTITY, self._quantity(form, self.exact_forms[id(node)]))
         places = [self.at[id(child)] for child in node.children] if not isinstance(node, ir.Table) else []
         match node:
             case ir.Leaf():
@@ -240,12 +246,13 @@ class _Builder:
     def _sum(self, node: ir.Add) -> int:
         """A sum; its easy terms together are one quantity."""
         easy = [form for term in node.terms if (form := self._as_quantity(term)) is not None]
+        exact = [self.exact_forms[id(term)] for term in node.terms if self._as_quantity(term) is not None]
         hard = [self.at[id(term)] for term in node.terms if self._as_quantity(term) is None]
         if easy:
             total = Additive.of_constant(0.0, self.K)
             for form in easy:
                 total = total.plus(form)
-            hard.insert(0, self._op(QUANTITY, self._quantity(total)))
+            hard.insert(0, self._op(QUANTITY, self._quantity(total, reduce(ExactForm.plus, exact))))
         return self._fold(ADD, hard)
 
     def _table(self, counted: Additive, table: Floats) -> int:
@@ -287,6 +294,7 @@ class _Builder:
         columns = np.concatenate(self.columns) if self.columns else np.zeros((0, K))
         prefixes = self._prefixes(columns)
         costs = [form.label_costs for form in self.quantities]
+        lacks = [exact.lack(form) for exact, form in zip(self.exact_quantities, self.quantities, strict=True)]
         flat = np.zeros(0)
         ints, floats = pack(
             [
@@ -318,6 +326,9 @@ class _Builder:
                 np.concatenate([flat, *(d.ravel() for d in self.pairs)]),
                 self._least(),
                 prefixes.entries,
+                array_of([constant for constant, _, _ in lacks]),
+                joined([flat, *(labels for _, labels, _ in lacks)]),
+                array_of([weight for _, _, weights in lacks for weight in weights]),
             ],
         )
         return Model(ints, floats)
@@ -381,17 +392,19 @@ class _Builder:
             others = [child for child in root.children if self.code[self.at[id(child)]][0] != CONSTANT]
             root = others[0] if len(others) == 1 else root
         terms = root.terms if isinstance(root, ir.Add) else (root,)
-        least = np.zeros(self.K)
+        least: Exact = (np.zeros(self.K), np.zeros(self.K))
         for term in terms:
-            form = self._as_quantity(term)
-            if form is not None:
-                least = least + form.label_costs
-                for part in form.categories.values():
-                    if part.weight < 0:
-                        least = add_at(least, part.members, part.weight)
+            if self._as_quantity(term) is not None:
+                form = self.exact_forms[id(term)]
+                least = plus(least, form.labels)
+                for key, (weight, low) in form.weights.items():
+                    if weight < 0:
+                        members = form.members[key].members
+                        nothing = np.zeros(self.K)
+                        least = plus(least, (add_at(nothing, members, weight), add_at(nothing, members, low)))
             elif not self.loss.facts_of(term).monotone:
                 return np.full(self.K, -np.inf)
-        return least
+        return least[0]  # type: ignore[no-any-return]  # rounded once: its sign is exact
 
     def _twins(self, costs: list[Floats], members: list[Ints], columns: Floats) -> Ints:
         """One number for labels with the same costs in every quantity, the same categories, columns and distances to

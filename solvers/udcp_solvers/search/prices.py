@@ -14,11 +14,11 @@ import numpy as np
 
 from udcp_dsl.expression.attainable import ROUNDING
 from udcp_dsl.expression.lower import grids
-from udcp_dsl.per_row import Patched, PerRow, some_rows
+from udcp_dsl.per_row import Patched, some_rows
 from udcp_solvers.numeric.arrays import plain
 from udcp_solvers.numeric.compiled import over_rows
 from udcp_solvers.search.by_mass import MassRows, mass_block
-from udcp_solvers.search.hull import ALL, BEST, ONE, PRICE_ROUNDING, SET, PriceRows, price_block
+from udcp_solvers.search.hull import ALL, BEST, ONE, SET, PriceRows, price_block
 from udcp_solvers.search.layout import CODE, FREE, IN, PAIRS, Floats, Ints, Marks
 from udcp_solvers.search.model import Model, model_of, searchable
 
@@ -45,6 +45,8 @@ class SearchPrices:
         self._model = model_of(loss)
         low, high = loss.facts.interval
         self.span = high - low
+        # If no term is negative, the end of the interval is exactly 0; other ends are sums that may be rounded.
+        self._low = 0.0 if low == 0 else -np.inf
         self._budget = self._node_budget(loss.K) if budget is None else budget
 
     def _node_budget(self, K: int) -> int:
@@ -86,9 +88,6 @@ class SearchPrices:
     def best(self, P: Probabilities, mu: Floats, gaps: Floats | None = None, fixed: Marks | None = None) -> Masks:
         """The set of least L - mu p of each row, mu (n,); `fixed` (n, K): which labels it has to hold or leave out."""
         out = np.empty(P.shape, np.int8)
-        if fixed is None:  # the best set at 0 is the heaviest of the cheapest
-            span = self.span.values if isinstance(self.span, PerRow) else self.span
-            mu = np.maximum(mu, np.where(span > 0, PRICE_ROUNDING * span, 1.0))
         rows = self._rows(P, BEST, mu, gaps)._replace(masks=out)
         self._trace(rows if fixed is None else rows._replace(fixed=np.array(fixed, dtype=np.int8)))
         return out.view(np.bool_)
@@ -125,6 +124,7 @@ class SearchPrices:
             gaps=np.zeros(n) if gaps is None else gaps,
             budget=self._budget,
             span=self.span,
+            low=self._low,
         )
 
     def _trace(self, rows: PriceRows) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 
 from udcp_solvers.numeric.arrays import Record, Records, records
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
-from udcp_solvers.search.layout import CATEGORY_LABELS, Floats, Ints, Marks, size_numbers, sizes_of
+from udcp_solvers.numeric.exact_sum import LIMBS
+from udcp_solvers.search.layout import CATEGORY_LABELS, IN, Floats, Ints, Marks, size_numbers, sizes_of
 
 # Values closer than this, relative to what they are made of, are equal.
 NEAR = 1e-12
@@ -22,6 +23,7 @@ LABEL = np.dtype([
     ("worth", "f8"),  # mu p, of an open label
     ("value", "f8"), ("entry", "f8"),  # in the minorant
     ("change", "f8"),  # by how much the bound rises if the label changes sides
+    ("rest", "f8"), ("rest_in", "?"),  # at price 0: the least value if it does, without a threshold; is it in without one
     ("root_with", "f8"), ("root_without", "f8"),  # lower bounds of sets with and without the label, by the first node
     ("closed_with", "f8"), ("closed_without", "f8"),  # the same, by all closed nodes
     ("half", "f8"), ("next", "i8"), ("alive", "?"),  # `pairs`: half of what it pays, its next neighbour, is it kept
@@ -36,6 +38,7 @@ CATEGORY = np.dtype([
     ("weight", "f8"), ("v", "f8"),  # in the minorant; the least value of its part of the forest
     ("place", "i8"), ("length", "i8"), ("capacity", "i8"),  # `counts`: where its least values begin, how many, at most
     ("head", "i8"), ("enters", "?"), ("to_choose", "i8"),  # its first label; is it entered; how many labels to choose
+    ("matters", "i8"),  # at price 0: whether a quantity that matters depends on it
     ("merged", "i8"), ("picks", "i8"),  # in record n: the n-th category merged, and where its picks begin
 ], align=True)  # fmt: skip
 
@@ -43,11 +46,14 @@ QUANTITY_RECORD = np.dtype([
     ("low", "f8"), ("high", "f8"),  # ends in the present node
     ("settled", "f8"),  # the constant and what settled labels add
     ("point", "f8"),  # the value on the present set
+    ("exact", "f8"), ("exact_low", "f8"),  # the same to 106 bits (`exact`)
+    ("matters", "i8"),  # at price 0: whether the loss, or what decides the present node, depends on it
 ])  # fmt: skip
 OPERATION = np.dtype([
     ("low", "f8"), ("high", "f8"),  # ends in the present node
     ("factor", "f8"),  # with which the minorant reached it, or 0
     ("point", "f8"),  # the value on the present set
+    ("exact", "f8"), ("exact_low", "f8"),  # the same to 106 bits (`exact`)
 ])  # fmt: skip
 # An operation that the walk down the loss has yet to visit, and its factor.
 PENDING = np.dtype([("operation", "i8"), ("factor", "f8")])
@@ -62,8 +68,11 @@ _SEARCH = [
     ("minimum", "f8"),  # of the last minorant: the bound at its lines
     ("slack", "f8"), ("tie_room", "f8"),  # tolerance, and how far above the incumbent nodes are still looked at
     ("steepest", "f8"),  # the largest worth
+    ("cost", "f8"), ("cost_low", "f8"),  # at price 0: what the incumbent costs, to 106 bits
+    ("least_known", "?"),  # at price 0: whether no set can cost less than the incumbent
     ("margins_from_closed", "?"),  # whether margins can use the bounds of closed nodes
     ("is_sum", "?"),  # whether the loss has no hard atom
+    ("at_zero", "?"),  # whether the question is the one at price 0
 ]  # fmt: skip
 # The parts of a minorant other than values and weights, each as operation (or -1) and factor.
 _LEFT_OVER = [
@@ -93,7 +102,8 @@ class Question(NamedTuple):
     """The question for the least L(S) - mu p(S) among the sets that agree with `fixed` (OUT, FREE, IN).
 
     `span`: the difference between the highest and lowest possible cost; `ties`: whether sets of equal value are looked
-    for, too; `budget`: the most nodes to look at.
+    for, too; `budget`: the most nodes to look at. `at_zero`: the question is that at price 0, the heaviest of the sets
+    of least cost, compared exactly; `low`: a cost that no set is below, in exact arithmetic.
     """
 
     p: Floats
@@ -102,6 +112,8 @@ class Question(NamedTuple):
     span: float
     budget: int
     ties: bool
+    at_zero: bool
+    low: float
 
 
 class Node(NamedTuple):
@@ -124,7 +136,7 @@ class Workspace(NamedTuple):
     those that are in at the root; `order` and `spare` are scratch for lists, `keys` and `trial` for numbers. `chosen`:
     the set that attains the last bound. `warm_lines`: the lines of the first node of the last question. `margin` (K,):
     how much worse than the best set, at least, sets are in which a label is changed. `single_cost` (K,): what each
-    label costs alone, NaN if not yet known. `pool` and `picks`: tables of counts.
+    label costs alone, NaN if not yet known. `pool` and `picks`: tables of counts. `limbs`: an exact sum.
     """
 
     marks: Marks
@@ -151,6 +163,7 @@ class Workspace(NamedTuple):
     single_cost: Floats
     pool: Floats
     picks: Ints
+    limbs: Ints
 
 
 def workspace_of(ints: Ints) -> Workspace:
@@ -185,6 +198,7 @@ def workspace_of(ints: Ints) -> Workspace:
         single_cost=np.full(K, np.nan),
         pool=np.zeros(inside + 2 * C + 2 * K + 4 if counts else 1),
         picks=np.zeros((C + 1) * (K + 1) if counts else 1, np.int64),
+        limbs=np.zeros(LIMBS, np.int64),
     )
 
 
@@ -213,3 +227,21 @@ def visit(operation: int, factor: float, top: int, pending: Records) -> int:
     """Add an operation to those that are pending; returns how many there are then."""
     pending[top].operation, pending[top].factor = operation, factor
     return top + 1
+
+
+@jit
+def same_set(a: Marks, b: Marks) -> bool:
+    """Whether two sets have the same labels."""
+    differ = 0
+    for k in range(len(a)):
+        differ += (a[k] == IN) != (b[k] == IN)
+    return differ == 0
+
+
+@jit
+def is_within(a: Marks, b: Marks) -> bool:
+    """Whether the first set is part of the second."""
+    beyond = 0
+    for k in range(len(a)):
+        beyond += a[k] == IN and b[k] != IN
+    return beyond == 0

@@ -167,3 +167,11 @@ def test_enumeration_agrees(text: str) -> None:
     loss = of_seven(text)
     P = hard_rows(loss.K, 7, 60)
     np.testing.assert_allclose(Enumeration(loss).scores(P), Price(loss).scores(P), rtol=1e-12, atol=0)
+
+
+def test_sets_of_one_cost_are_ties_in_whatever_order_it_is_added() -> None:
+    """Label c costs nothing and has no mass, but floats find {a, c} cheaper than {a}."""
+    costs = "costs c { a: -1, b: 1, c: -1 }"
+    loss = udcp.loads(f"labels {{ a, b, c }} {costs} loss l = size - 0.1 + sum(c) + max(0, all({{ a, b }}))")
+    assert isinstance(Price(loss)._prices, Enumeration)
+    assert Price(loss).scores(np.array([[0.6, 0.4, 0.0]]))[0, 2] == np.inf

@@ -133,3 +133,16 @@ def test_values_of_all_balls_together_and_one_by_one(text: str, seed: int) -> No
     P = P[(P >= 0).all(axis=1)]  # the dyadic rows are for fewer labels
     np.testing.assert_array_equal(together.scores(P), apart.scores(P))
     assert_faces(Price(loss), P, seed=seed)
+
+
+def test_labels_of_one_cost_are_ties_whether_or_not_they_share_a_category() -> None:
+    """Label 0 is a category of its own, so that its two costs are one number, which was rounded."""
+    loss = udcp.loads("""
+    labels 0..2
+    hierarchy h { n1 { 0 }, n2 { 1, 2 } }
+    loss l = 2 * diameter(h) + 0.03 * size + 1.1 * count(h.level(1))
+    """)
+    oracle = Price(loss)
+    assert isinstance(oracle._prices, TreePrices)
+    assert_prices(oracle, np.array([[0.4, 0.4, 0.2], [0.3, 0.4, 0.3], [0.4, 0.2, 0.4]]))
+    assert oracle.scores(np.array([[0.4, 0.4, 0.2]])).argmin() == 0
