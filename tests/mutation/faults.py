@@ -232,18 +232,18 @@ _MATHEMATICS = (
     Fault(
         "label leak: true labels are scored as if they were the likeliest",
         "udcp_dsl/prediction/stages/lambda_tuning.py",
-        "    scores = oracle.score_of(given.P, given.truth)\n",
-        "    P, y = given.P, given.truth\n"
-        "    P = np.where(np.arange(P.shape[1]) == y[:, None], P.max(axis=1, keepdims=True), P)\n"
-        "    scores = oracle.score_of(P, y)\n",
-        _validate("hospital/tests.loss", "--oracle", "lac"),
+        "    scores = oracle.score_of(rows, rows.truth)\n",
+        "    own = np.arange(rows.P.shape[1]) == rows.truth[:, None]\n"
+        "    leak = np.where(own, rows.P.max(axis=1, keepdims=True), rows.P)\n"
+        "    scores = oracle.score_of(rows.with_columns(P=leak), rows.truth)\n",
+        ("validate", "specs/hospital/tests.loss", "--cases", "2", "--seed", "0", "--oracle", "lac"),
     ),
     Fault(
         "nonempty: the first label keeps its score",
         "udcp_dsl/prediction/stages/lambda_tuning.py",
-        "return np.where(oracle.first(given.P) == given.truth, -np.inf, scores) if nonempty else scores",
+        "return np.where(oracle.first(rows) == rows.truth, -np.inf, scores) if nonempty else scores",
         "return scores",
-        (PREDICTOR, "-k", "nonempty"),
+        ("tests/udcp_dsl/prediction/test_predictor.py", "-k", "nonempty"),
     ),
     Fault(
         "columns: class_names permuted the wrong way",
@@ -265,9 +265,9 @@ _MATHEMATICS = (
     Fault(
         "< for <= in the sets of an oracle",
         "udcp_dsl/prediction/oracle.py",
-        "np.less_equal(self.take(rows)._scores(P[rows])",
-        "np.less(self.take(rows)._scores(P[rows])",
-        _validate("grades/grades.loss"),
+        "np.less_equal(scores, tau[rows]",
+        "np.less(scores, tau[rows]",
+        ("validate", "specs/grades/grades.loss", "--cases", "2", "--seed", "0"),
     ),
     Fault(
         "< for <= in the sets of `lac`",

@@ -91,11 +91,4 @@ STATISTICS_FAULTS = (
         "",
         (P_VALUES, "-k", "infinite"),
     ),
-    Fault(
-        "saved weights: an infinite calibration score is taken for damage",
-        "udcp_dsl/prediction/calibrate/cells.py",
-        "(taus[1:-1] > taus[:-2])",
-        "(taus[1:] > taus[:-1])",
-        (MASSES, "-k", "infinite"),
-    ),
 )

@@ -103,10 +103,8 @@ class Anchor(Stage):
         if isinstance(n, bool) or not isinstance(n, int) or n < 1 or not isinstance(by_stratum, Mapping):
             raise InputError("its anchors are damaged: calibrate and save again")
         for anchor in (overall, *by_stratum.values()):
-            number = (
-                isinstance(anchor, int | float) and not isinstance(anchor, bool) and 0 <= anchor <= sys.float_info.max
-            )
-            if anchor is not None and not number:
+            number = isinstance(anchor, int | float) and not isinstance(anchor, bool)
+            if anchor is not None and not (number and 0 <= anchor <= sys.float_info.max):
                 raise InputError(f"an anchor is {anchor!r}, not a price: calibrate and save again")
         if not context.oracle.wants_anchor:
             raise InputError("its anchors do not match its oracle; save it again")
