@@ -23,7 +23,7 @@ LABEL = np.dtype([
     ("worth", "f8"),  # mu p, of an open label
     ("value", "f8"), ("entry", "f8"),  # in the minorant
     ("change", "f8"),  # by how much the bound rises if the label changes sides
-    ("rest", "f8"), ("rest_in", "?"),  # at price 0: the least value if it does, without a threshold; is it in without one
+    ("rest", "f8"), ("rest_in", "?"),  # at price 0, without a threshold: the least value if it does; is it in
     ("root_with", "f8"), ("root_without", "f8"),  # lower bounds of sets with and without the label, by the first node
     ("closed_with", "f8"), ("closed_without", "f8"),  # the same, by all closed nodes
     ("half", "f8"), ("next", "i8"), ("alive", "?"),  # `pairs`: half of what it pays, its next neighbour, is it kept
