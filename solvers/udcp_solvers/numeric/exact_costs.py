@@ -125,7 +125,7 @@ def _of_form(form: ExactForm, masks: Masks) -> Doubles:
     high: Any = form.constant[0] + np.zeros(len(masks))
     low: Any = form.constant[1] + np.zeros(len(masks))
     costs, lows = form.labels
-    terms = [(masks[:, y], costs[y], lows[y]) for y in range(masks.shape[1])]
+    terms: list[tuple[Any, Any, Any]] = [(masks[:, y], costs[y], lows[y]) for y in range(masks.shape[1])]
     for key, (weight, rest) in form.weights.items():
         terms.append((masks[:, form.members[key].members].any(axis=1), weight, rest))
     for there, number, rest in terms:
