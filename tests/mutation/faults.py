@@ -127,8 +127,8 @@ _MATHEMATICS = (
     Fault(
         "all sets: sums of floats are taken as exact costs",
         "solvers/udcp_solvers/prices/enumeration.py",
-        "if len(self.costs) == 1:",
-        "if len(self.costs) == 0:",
+        "for x in exact_costs(loss, self.members))",
+        "for x in (loss.batch(self.members), np.zeros(len(sets))))",
         (ENUMERATION, "-k", "whatever_order"),
     ),
     Fault(

@@ -122,14 +122,16 @@ def exact_costs(loss: Loss, masks: Masks) -> Doubles:
 
 def _of_form(form: ExactForm, masks: Masks) -> Doubles:
     """The values of an additive form, term by term."""
-    total: Doubles = (form.constant[0] + np.zeros(len(masks)), form.constant[1] + np.zeros(len(masks)))
+    high: Any = form.constant[0] + np.zeros(len(masks))
+    low: Any = form.constant[1] + np.zeros(len(masks))
     costs, lows = form.labels
-    for y in range(masks.shape[1]):
-        total = plus(total, (masks[:, y] * costs[y], masks[:, y] * lows[y]))
-    for key, (weight, low) in form.weights.items():
-        touched = masks[:, form.members[key].members].any(axis=1)
-        total = plus(total, (touched * weight, touched * low))
-    return total
+    terms: list[tuple[Any, Any, Any]] = [(masks[:, y], costs[y], lows[y]) for y in range(masks.shape[1])]
+    for key, (weight, rest) in form.weights.items():
+        terms.append((masks[:, form.members[key].members].any(axis=1), weight, rest))
+    for there, number, rest in terms:
+        high, lost = two_sum(high, there * number)
+        low = low + (lost + there * rest)
+    return two_sum(high, low)
 
 
 def _of_operands(node: ir.Node, operands: list[Doubles]) -> Doubles:
@@ -139,7 +141,7 @@ def _of_operands(node: ir.Node, operands: list[Doubles]) -> Doubles:
         case ir.Add():
             return reduce(plus, operands)
         case ir.Scale():
-            return times(operands[0], (np.full_like(high, node.factor), np.zeros_like(high)))
+            return times(operands[0], (node.factor, 0.0))  # type: ignore[arg-type]  # as arrays are
         case ir.Gate():
             return high * operands[1][0], high * operands[1][1]
         case ir.If():

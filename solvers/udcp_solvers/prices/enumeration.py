@@ -2,10 +2,9 @@
 
 A set is an integer whose bit y says whether label y is in it. A rough pass over all sets, in a matrix of one row per
 instance and one column per set, keeps the few entries that may matter: the *cells*. Their costs and masses left out
-have 106 bits, and values that are too close for floats are compared to 106 bits, so ties are ties as in rationals. (If
-costs differ by row, they are sums of floats, taken as they are.) The rules
-break them: more mass, fewer labels, the lexicographically first list of indices. Beside a large mass, 106 bits do not
-resolve a label of tiny p; so the masses of labels below 1e-30, below 1e-60 and so on are also kept separately, for
+have 106 bits, and values that are too close for floats are compared to 106 bits, so ties are ties as in rationals. The
+rules break them: more mass, fewer labels, the lexicographically first list of indices. Beside a large mass, 106 bits do
+not resolve a label of tiny p; so the masses of labels below 1e-30, below 1e-60 and so on are also kept separately, for
 ties.
 
 All of this is numpy on blocks of rows: up to `MOST` labels, nothing has to be compiled.
@@ -96,12 +95,10 @@ class Enumeration:
     def __init__(self, loss: Loss) -> None:
         sets = np.arange(1 << loss.K, dtype=np.int64)
         self.members = numbered_sets(sets, loss.K)
-        # (1, sets), or (n, sets) if costs differ by row.
-        self.costs: Floats = as_rows(loss.batch(self.members)).astype(np.float64)
-        self._costs_low = np.zeros((1, len(sets)))
-        if len(self.costs) == 1:
-            high, low = exact_costs(loss, self.members)
-            self.costs, self._costs_low = high[None], low[None]
+        # (1, sets), or (n, sets) if costs differ by row; and what they lack.
+        high, low = (as_rows(x).astype(np.float64) for x in exact_costs(loss, self.members))
+        self.costs: Floats = high
+        self._costs_low: Floats = np.broadcast_to(low, high.shape)
         # Rank sets by size, then by their lists of indices: of two sets of one size, the first holds the first label in
         # which they differ. So its bits, read from label 0 on, make the larger number.
         as_read = self.members @ (1 << np.arange(loss.K)[::-1])
@@ -116,7 +113,8 @@ class Enumeration:
     def take(self, rows: Ints) -> Enumeration:
         """The prices of some of the rows, for costs that differ by row."""
         other = copy(self)
-        other.costs = self.costs if len(self.costs) == 1 else self.costs[rows]
+        if len(self.costs) > 1:
+            other.costs, other._costs_low = self.costs[rows], self._costs_low[rows]
         return other
 
     def scores(self, P: Probabilities, anchor: Floats | None = None, gaps: Floats | None = None) -> Floats:
@@ -142,11 +140,11 @@ class Enumeration:
         self._over(block, len(P))
         return out
 
-    def _of(self, P: Probabilities, rows: slice) -> tuple[Floats, Floats]:
+    def _of(self, P: Probabilities, rows: slice) -> tuple[Floats, Doubles]:
         """The probabilities of some rows, and the costs of all sets in each of them."""
-        costs = self.costs if len(self.costs) == 1 else self.costs[rows]
-        p = np.asarray(P[rows], dtype=np.float64)
-        return p, np.broadcast_to(costs, (len(p), costs.shape[1]))
+        p, taken = np.asarray(P[rows], dtype=np.float64), slice(None) if len(self.costs) == 1 else rows
+        high, low = (np.broadcast_to(x[taken], (len(p), x.shape[1])) for x in (self.costs, self._costs_low))
+        return p, (high, low)
 
     def _over(self, block: Callable[[slice], None], n: int) -> None:
         """Run `block` on blocks of rows, in threads: numpy releases the interpreter lock."""
@@ -160,15 +158,15 @@ class Enumeration:
 
         over_blocks(work, n, n * len(self._rank), thread_count())
 
-    def _cells(self, p: Floats, costs: Floats, where: Masks) -> Cells:
+    def _cells(self, p: Floats, costs: Doubles, where: Masks) -> Cells:
         """The cells where the matrix (n, sets) is true, with the masses that their sets leave out."""
         rows, sets = np.nonzero(where)
         left_out, tiny, most = self._left_out(p, rows, sets), list[Floats](), _TINY
         while ((p > 0.0) & (p < most)).any():
             tiny += self._left_out(np.where(p < most, p, 0.0), rows, sets)
             most *= _TINY
-        lows = self._costs_low[0, sets]
-        return Cells(rows, sets, costs[rows, sets], lows, self._rank[sets], left_out, tuple(tiny))
+        high, low = costs
+        return Cells(rows, sets, high[rows, sets], low[rows, sets], self._rank[sets], left_out, tuple(tiny))
 
     def _left_out(self, p: Floats, rows: Ints, sets: Ints) -> Doubles:
         high, low = np.zeros(len(rows)), np.zeros(len(rows))
@@ -177,10 +175,10 @@ class Enumeration:
             high, low = two_sum(s, e + low)
         return high, low
 
-    def _best(self, p: Floats, costs: Floats, mu: Floats) -> Ints:
+    def _best(self, p: Floats, costs: Doubles, mu: Floats) -> Ints:
         """The best set of each row at its price: the least cost + mu * mass left out."""
-        worth = costs + mu[:, None] * _rough_masses(p)
-        scale = _largest(costs) + mu
+        worth = costs[0] + mu[:, None] * _rough_masses(p)
+        scale = _largest(costs[0]) + mu
         cells = self._cells(p, costs, worth <= worth.min(axis=1, keepdims=True) + _ROUGH * scale[:, None])
         price, zeros = mu[cells.rows], np.zeros(len(cells.rows))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -189,20 +187,20 @@ class Enumeration:
         values = np.where(exact, high, worth[cells.rows, cells.sets]), np.where(exact, low, 0.0)
         return cells.sets[cells.first_by_value(values, scale[cells.rows])]
 
-    def _walk(self, p: Floats, costs: Floats, allowed: Masks | None = None, start: Ints | None = None) -> Floats:
+    def _walk(self, p: Floats, costs: Doubles, allowed: Masks | None = None, start: Ints | None = None) -> Floats:
         """The price of every label along the hull of the allowed sets (n, sets); infinite if it is never bought.
 
         The walk begins at the cheapest set or at the set `start`, whose labels have price 0.
         """
-        rough, sets = _rough_masses(p), np.arange(costs.shape[1])
-        every = np.broadcast_to(np.True_, costs.shape) if allowed is None else allowed
+        rough, sets = _rough_masses(p), np.arange(len(self._rank))
+        every = np.broadcast_to(np.True_, costs[0].shape) if allowed is None else allowed
         at = self._cheapest(p, costs, every) if start is None else self._cells(p, costs, sets == start[:, None])
         last = self._heaviest(p, costs, rough, every)
         prices = np.where(self.members[at.sets], 0.0, np.inf)
         chord = _chord(at, last)
         with np.errstate(over="ignore", invalid="ignore"):
-            line = at.costs + chord * rough[np.arange(len(p)), at.sets] + _ROUGH * (_largest(costs) + np.abs(chord))
-            below = (costs + chord[:, None] * rough <= line[:, None]) | (chord > LARGE)[:, None]
+            line = at.costs + chord * rough[np.arange(len(p)), at.sets] + _ROUGH * (_largest(costs[0]) + np.abs(chord))
+            below = (costs[0] + chord[:, None] * rough <= line[:, None]) | (chord > LARGE)[:, None]
         cells = self._cells(p, costs, every & below)
         while True:
             cells = cells.take(_below_chord(cells, at, last))
@@ -213,33 +211,35 @@ class Enumeration:
             at = _replaced(at, following)
             prices[on] = np.minimum(prices[on], np.where(self.members[following.sets], price[:, None], np.inf))
 
-    def _cheapest(self, p: Floats, costs: Floats, allowed: Masks) -> Cells:
+    def _cheapest(self, p: Floats, costs: Doubles, allowed: Masks) -> Cells:
         """The best set of each row at price 0: the heaviest of the cheapest allowed sets."""
-        paid, scale = np.where(allowed, costs, np.inf), _largest(costs)
+        paid, scale = np.where(allowed, costs[0], np.inf), _largest(costs[0])
         cells = self._cells(p, costs, paid <= paid.min(axis=1, keepdims=True) + _ROUGH * scale[:, None])
         return cells.take(cells.first_by_value(cells.exact_costs, scale[cells.rows]))
 
-    def _heaviest(self, p: Floats, costs: Floats, rough: Floats, allowed: Masks) -> Cells:
+    def _heaviest(self, p: Floats, costs: Doubles, rough: Floats, allowed: Masks) -> Cells:
         """The best set of each row at an infinite price: the cheapest of the heaviest allowed sets."""
         rough = np.where(allowed, rough, np.inf)
         cells = self._cells(p, costs, rough <= rough.min(axis=1, keepdims=True) + _ROUGH)
         return cells.take(cells.first_by(*cells.masses, *cells.exact_costs, cells.rank))
 
-    def _anchor(self, p: Floats, costs: Floats, anchor: Floats, scores: Floats) -> None:
+    def _anchor(self, p: Floats, costs: Doubles, anchor: Floats, scores: Floats) -> None:
         """Replace plain prices by prices with an anchor, in the rows where they differ.
 
         S* is the best set at the anchor m. Labels of S* are priced among its subsets, at most at m, the others among
         its supersets, above m. If the plain set at m is S*, the plain prices are kept.
         """
         rows = np.flatnonzero(anchor > 0)
-        star = self._best(p[rows], costs[rows], anchor[rows])
+        high, low = costs
+        star = self._best(p[rows], (high[rows], low[rows]), anchor[rows])
         differ = (self.members[star] != (scores[rows] <= anchor[rows, None])).any(axis=1)
         rows, star = rows[differ], star[differ, None]
         if not len(rows):
             return
-        m, sets = anchor[rows, None], np.arange(costs.shape[1])
-        inside = self._walk(p[rows], costs[rows], allowed=(sets & ~star) == 0)
-        beyond = self._walk(p[rows], costs[rows], allowed=(sets & star) == star, start=star[:, 0])
+        m, sets = anchor[rows, None], np.arange(len(self._rank))
+        theirs = high[rows], low[rows]
+        inside = self._walk(p[rows], theirs, allowed=(sets & ~star) == 0)
+        beyond = self._walk(p[rows], theirs, allowed=(sets & star) == star, start=star[:, 0])
         above = np.where(beyond < np.inf, np.maximum(beyond, np.nextafter(m, np.inf)), np.inf)
         scores[rows] = np.where(self.members[star[:, 0]], np.minimum(inside, m), above)
 

@@ -45,6 +45,8 @@ gap
 grid
     Evenly spaced numbers, given by offset and step, that include all values of the loss. `by_mass` rounds bounds up to
     the next one.
+guide
+    The small price with which the question at price 0 is asked: it leads the search to heavy sets, and decides nothing.
 half
     One of the two parts into which a node or a branch is divided. In `pairs`, half of what a label pays.
 hard atom

@@ -191,9 +191,9 @@ def test_masses_are_compared_in_full() -> None:
     p[[0, 3, 6]] = 1e-40, 2e-40, 1.0
     (found,) = SearchPrices(two(13)).best(p[None], np.zeros(1))
     assert np.flatnonzero(found).tolist() == [3, 6]
-    p[[0, 1, 3, 4]] = 0.25, 2e-40, 0.25, 1e-40
+    p[[0, 1, 3, 4]] = 0.25, 1e-40, 0.25, 2e-40
     (found,) = SearchPrices(two(13)).best(p[None], np.zeros(1))
-    assert np.flatnonzero(found).tolist() == [0, 1, 6]
+    assert np.flatnonzero(found).tolist() == [3, 4, 6]
 
 
 def test_costs_are_those_of_the_floats() -> None:
@@ -205,6 +205,15 @@ def test_costs_are_those_of_the_floats() -> None:
     (found,) = SearchPrices(udcp.loads(text)).best(p[None], np.zeros(1), gaps)
     assert np.flatnonzero(found).tolist() == [0, 1]
     assert gaps[0] == 0
+
+
+def test_costs_that_are_sums_are_not_rounded() -> None:
+    """0.1 + 0.2 is 0.30000000000000004 as a float, but less in full."""
+    costs = "costs k { 0: -0.1, default: 0 } costs m { 0: -0.2, 1: -0.30000000000000004, default: 1 }"
+    text = f"labels 0..12 {costs} loss l = sum(k) + sum(m) + 5 * (any({{ 0 }}) and any({{ 1 }}))"
+    p = np.array([0.8, 0.2, *[0.0] * 11])
+    (found,) = SearchPrices(udcp.loads(text)).best(p[None], np.zeros(1))
+    assert np.flatnonzero(found).tolist() == [1]
 
 
 def test_what_is_not_proved_is_said() -> None:
