@@ -66,7 +66,8 @@ _MAX_PAIRS = 1_000_000  # most pairs that are tried
 _BLOCK = 1 << 18  # entries per array
 _MAX_CELLS = 1 << 24  # entries of the arrays of all nodes together
 _MIN_WORK = 10_000  # a smaller array takes as long as one of so many entries
-_MAX_WORK = 1e9  # entries, in one review: a few seconds
+_MAX_WORK = 5e8  # entries, in one review: two seconds
+_MAX_REVIEWED = 1 << 22  # labels times nodes of a spec that is reviewed
 _MAX_OBJECTIVES = 40  # most sets that grow at the same time
 _MAX_ROWS = 1000  # from which the realistic size is found
 
@@ -166,7 +167,7 @@ class _Review:
         self._work = 0
 
     def findings(self) -> tuple[SpecFinding, ...]:
-        if self.K < 2 or self.cells_per_set > _MAX_CELLS:
+        if self.K < 2 or self.cells_per_set > _MAX_REVIEWED:
             return ()
         found: list[SpecFinding] = []
         with suppress(_TooMuchWork):

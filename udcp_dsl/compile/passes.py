@@ -253,12 +253,12 @@ def _bound(node: Node, parts: list[float]) -> float:
 
 
 def _terms(checker: Checker, body: ast.Expr, whole: Value) -> dict[str, Expression]:
-    """The summands of the loss as written, each checked by itself; equal texts are one term."""
+    """The summands of the loss as written, as they were checked; equal texts are one term."""
     if not isinstance(body, ast.Sum):
         return {body.span.line: Expression(whole.node)}
     nodes: dict[str, list[Node]] = {}
     for sign, e in body.terms:
-        value = checker.check(e)
+        value = checker.checked[id(e)]
         assert value is not None, "the whole was checked, so its parts are good"
         node = value.node if sign > 0 else Scale(e.span, value.node.K, -1.0, value.node)
         nodes.setdefault(e.span.line if sign > 0 else f"-{e.span.line}", []).append(node)
