@@ -65,8 +65,8 @@ BOMBS = {
     "a hierarchy of half a million labels": "labels 0..499999\nhierarchy h { "
     + ", ".join(f"n{i} {{ {i}0000..{i}9999 }}" for i in range(1, 50))
     + ", n0 { 0..9999 } }\nloss l = 2 * diameter(h) + 0.5 * count(h.level(1)) + 0.01 * size",
-    "a table of a million labels": "labels 0..999999  category c { 0..499999 }\nloss l = size(c) ^ 2 + 0.01 * size",
-    "a choice among a million labels": "labels 0..999999\nloss l = if any({ 1, 2 }) then size ^ 2 else 3 * size",
+    "a table of half a million labels": "labels 0..499999  category c { 0..249999 }\nloss l = size(c) ^ 2 + 0.01 * size",
+    "a choice among half a million labels": "labels 0..499999\nloss l = if any({ 1, 2 }) then size ^ 2 else 3 * size",
 }
 NODES = 100_000
 FILES = {
@@ -82,8 +82,8 @@ SOUND = [
     "lets that double",
     "largest costs of many labels",
     "a hierarchy of half a million labels",
-    "a table of a million labels",
-    "a choice among a million labels",
+    "a table of half a million labels",
+    "a choice among half a million labels",
 ]
 # One process for all of them, as it takes longer to begin one than to read a spec.
 _RUN = """

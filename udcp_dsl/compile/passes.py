@@ -186,6 +186,8 @@ def _checked_labels(labels: object) -> list[str]:
     for i, name in enumerate(names):
         if isinstance(name, bool) or not isinstance(name, str | Integral):
             raise InputError(f"label number {i + 1} is {name!r}: labels are strings or whole numbers")
+        if isinstance(name, str) and not name.isascii() and any("\ud800" <= c <= "\udfff" for c in name):
+            raise InputError(f"label number {i + 1} is {name!r}, with half of a surrogate pair: it is no text")
     return [str(name) for name in names]
 
 
