@@ -108,7 +108,7 @@ def _refute(expression: Expression, known: dict[int, Facts], labels: Sequence[st
     """Try to refute unknown facts, first with small sets, then with nearly full ones."""
     K = expression.root.K
     room = max(4, _MOST_PROBED // (K * max(1, len(expression.atoms))))
-    probed = _probed(expression, _PROBED if K <= _MANY else min(_PROBED_OF_MANY, room.bit_length() - 1))
+    probed = probed_labels(expression, _PROBED if K <= _MANY else min(_PROBED_OF_MANY, room.bit_length() - 1))
     m = len(probed)
     subsets = numbered_sets(np.arange(1 << m), m)
     others = np.delete(np.arange(K), probed)
@@ -144,7 +144,7 @@ def _values_on(expression: Expression, mask: Bools) -> dict[int, Floats]:
     return {id(node): row for row, node in zip(values, expression.nodes, strict=True)}
 
 
-def _probed(expression: Expression, most: int) -> Ints:
+def probed_labels(expression: Expression, most: int) -> Ints:
     """The labels to probe: those that the atoms suggest, taken in turns, then the first of the rest."""
     K = expression.root.K
     turns = zip_longest(*(atom.probes() for atom in expression.atoms.values()))
