@@ -1,9 +1,9 @@
 """Where a loss rewards what it should punish: W606 to W608, with the smallest sets that show it.
 
-A drop is a set S, not empty, and a label y with L(S + y) < L(S). It is meant, and not reported, if it comes from atoms
-that fall by design when a set grows (`within`, `all`, `nodes`, `min`, `empty`, `not any`) or from a label of negative cost, which
-W601 names: with these held at their values on S, S + y is no cheaper than S. So a function of size that is high on the
-empty set alone is no reward either.
+A drop is a set S, not empty, and a label y with L(S + y) < L(S). It is meant, and not reported, if it comes from what
+falls by design when a set grows (`within`, `all`, `nodes`, `min`, `empty`, `not any`), or from a label of negative
+cost, which W601 names: with these held at their values on S, S + y is no cheaper than S. A function of size that is
+high on the empty set alone is no reward, as S is not empty.
 
 W606  A drop that is not meant: of the smallest S for which one was found, the largest.
 W607  L({}) < 0.
@@ -35,7 +35,7 @@ Values = dict[int, Floats]  # by the `id` of the node
 
 @dataclass(frozen=True)
 class Reward:
-    """A set that is cheaper than it should be: the set, its cost, the smaller one with its cost, and who is to blame."""
+    """A set that is cheaper than it should be, with its cost, and the set of one label fewer with its cost."""
 
     labels: Ints
     cost: float

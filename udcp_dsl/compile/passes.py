@@ -14,6 +14,7 @@ from udcp_dsl.compile.declare import DeclarationCache, Declared, declare, declar
 from udcp_dsl.compile.declare import with_inputs as declare_inputs
 from udcp_dsl.compile.declare import with_params as declare_params
 from udcp_dsl.compile.limits import check_limits
+from udcp_dsl.compile.look_alikes import warn_of_look_alikes
 from udcp_dsl.compile.sources import Files
 from udcp_dsl.compile.type_checker import Checker, Value
 from udcp_dsl.diagnostics import Diagnostic, InputError, Source, Span, SpecError, did_you_mean
@@ -96,7 +97,9 @@ def check_spec(
     names = None if labels is None else _checked_labels(labels)
     spec, faults = parse(source)
     given = _checked_params(spec, params or {}, not faults)
-    return _checked(source, spec, declare(spec, files, names, given, cache), faults)
+    declared = declare(spec, files, names, given, cache)
+    warn_of_look_alikes(declared, spec)
+    return _checked(source, spec, declared, faults)
 
 
 def with_params(compiled: Compiled, params: Mapping[str, float]) -> Compiled:

@@ -299,7 +299,8 @@ def _refuse_other_separator(path: str, text: str, header: str, first: str) -> No
             commas = " and decimal commas" if "," in first else ""
             decimal = ", decimal=','" if commas else ""
             raise FileFault(
-                "E303", f"{path} has {name} between its fields{commas}; CSV files of specs have commas and decimal points",
+                "E303",
+                f"{path} has {name} between its fields{commas}; CSV files of specs have commas and decimal points",
                 f"in pandas: read_csv({path!r}, sep={sign!r}{decimal}).to_csv({path!r}, index=False)",
             )  # fmt: skip
 

@@ -18,6 +18,7 @@ from udcp_dsl.compile.call_shapes import arity, is_extremum, operands_of, short,
 from udcp_dsl.compile.declare.declared import Declared
 from udcp_dsl.compile.declare.families import categories_named
 from udcp_dsl.compile.resolve import argument, described, is_costs, write_one_of
+from udcp_dsl.compile.room import Room
 from udcp_dsl.diagnostics import Fix, Related, Span
 from udcp_dsl.expression import ir
 from udcp_dsl.expression.atoms import ATOMS, Atom
@@ -28,9 +29,6 @@ from udcp_dsl.expression.rows.nodes import InputNode, RowChoice, RowNumber
 from udcp_dsl.language import ast
 from udcp_dsl.language.words import FUNCTION_NAMES
 from udcp_dsl.per_row import PerRow, as_number, of_rows, smaller
-
-# Most labels times atoms and operators of one spec: each makes arrays of one number per label.
-_MOST_ENTRIES = 12_000_000
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ class Checker:
         self.atoms: dict[int, Atom] = {}
         self.checked: dict[int, Value | None] = {}
         self.values: dict[str, Value | None] = {}
-        self._entries = 0
+        self._room = Room(declared)
         for name in self._order():
             self.values[name] = self.check(declared.definitions[name].body)
 
@@ -138,22 +136,8 @@ class Checker:
                 continue
             operands = [v for e in operands_of(expr) if (v := values[id(e)]) is not None]
             whole = len(operands) == len(operands_of(expr))
-            values[id(expr)] = self._step(expr, operands) if whole and self._has_room(expr) else None
+            values[id(expr)] = self._step(expr, operands) if whole and self._room.take(expr) else None
         return values[id(body)]
-
-    def _has_room(self, expr: ast.Expr) -> bool:
-        """Count the numbers that a step makes, one per label; the first step beyond the bound is an error."""
-        if isinstance(expr, ast.Number | ast.Ref):
-            return True
-        before, self._entries = self._entries, self._entries + self.declared.K
-        if before <= _MOST_ENTRIES < self._entries:
-            K, many = self.declared.K, _MOST_ENTRIES // self.declared.K
-            self._error(
-                "E129", expr.span, f"the spec computes too much: more than {many:,} atoms and operators on {K:,} labels",
-                f"labels times atoms and operators may be at most {_MOST_ENTRIES:,}: use fewer terms, costs of labels "
-                "in place of many categories, or fewer labels",
-            )  # fmt: skip
-        return self._entries <= _MOST_ENTRIES
 
     def _misplaced(self, call: ast.Call) -> list[ast.Expr]:
         """Report costs among the arguments of max(e, f), with the fix, and return them."""

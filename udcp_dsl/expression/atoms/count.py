@@ -30,7 +30,12 @@ class Count(Atom):
 
     @cached_property
     def key(self) -> tuple[object, ...]:
-        return (self.name, *map(fingerprint, (self.family.starts, self.family.members, self.weights)))
+        return (
+            self.name,
+            fingerprint(self.family.starts),
+            fingerprint(self.family.members),
+            fingerprint(self.weights),
+        )
 
     @property
     def most(self) -> int | None:
