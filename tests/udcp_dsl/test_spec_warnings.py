@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -323,3 +326,30 @@ def test_sets_that_are_named_cost_what_is_said(loss: Loss) -> None:
 def test_labels_of_negative_cost_are_told_from_those_of_none(body: str, message: str | None) -> None:
     found = free_labels_warning(udcp.loads(REWARDS + body))
     assert (found is None) if message is None else (found is not None and found.message.startswith(message))
+
+
+def _specs_of_pages() -> list[str]:
+    """The texts of specs in the documents: blocks, and the strings of Python code."""
+    found: list[str] = []
+    for path in [*SPECS.parent.glob("docs/**/*.md"), SPECS.parent / "README.md"]:
+        for kind, block in re.findall(r"^```(.*)\n([\s\S]*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE):
+            if kind in ("loss", "text"):
+                found.append(block)
+                continue
+            prompts = [line[4:] for line in block.splitlines() if line.startswith((">>> ", "... "))]
+            with suppress(SyntaxError):
+                nodes = ast.walk(ast.parse("\n".join(prompts) or block))
+                texts = [x.value for x in nodes if isinstance(x, ast.Constant) and isinstance(x.value, str)]
+                found += [text for text in texts if re.search(r"\bloss \w+[\w ]* =", text)]
+    return found
+
+
+def test_the_documents_reward_nothing_that_they_should_not() -> None:
+    compiled = 0
+    for text in _specs_of_pages():
+        with warnings.catch_warnings(), suppress(udcp.SpecError):
+            warnings.simplefilter("ignore", SpecWarning)
+            loss = udcp.loads(text, folder=SPECS / "dermatology")
+            compiled += 1
+            assert [x.diagnostic.message for x in spec_warnings(loss) if x.code >= "W606"] == [], text
+    assert compiled >= 10
