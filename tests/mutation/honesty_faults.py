@@ -82,6 +82,20 @@ _SILENCE = (
         (SOURCES, "-k", "sparse"),
     ),
     Fault(
+        "hostile specs: what expressions compute is not bounded",
+        "udcp_dsl/compile/room.py",
+        "_MOST_ENTRIES = 12_000_000",
+        "_MOST_ENTRIES = 10**12",
+        (BOMBS, "-k", "quickly"),
+    ),
+    Fault(
+        "saved: half of a surrogate pair is read",
+        _SAVED,
+        "if _ESCAPED_SURROGATE.search(text) and not _is_text(content):",
+        "if False:",
+        (HOSTILE, "-k", "saved_again"),
+    ),
+    Fault(
         "look-alikes: accents are not composed",
         "udcp_dsl/compile/look_alikes.py",
         'for c in unicodedata.normalize("NFC", name) if',
