@@ -29,6 +29,7 @@ import numpy as np
 from writing import write
 
 import udcp_dsl as udcp
+from udcp_dsl.prediction.rows.value import Rows
 from udcp_dsl.prediction.stages.anchors import find_anchor
 
 ROOT = Path(__file__).parent.parent
@@ -114,11 +115,10 @@ def measured(loss: udcp.Loss, kind: str, n: int, solved: int, seconds: float) ->
     """Milliseconds a row of both faces, the share proved, and how many times as long the programs take."""
     oracle: Any = udcp.make_oracle("price", loss)
     P, y = rows(loss.K, kind, n)
-    anchor = find_anchor(oracle, P, y, 0.9) if oracle.wants_anchor else None
-    at = oracle if anchor is None else oracle.anchored(np.full(n, anchor))
-    one = oracle if anchor is None else oracle.anchored(np.full(1, anchor))
-    one.score_of(P[:1], y[:1])  # compiles
-    one.sets(P[:1], 0.0 if anchor is None else anchor)
+    anchor = find_anchor(oracle, Rows(loss.labels, P, y), 0.9) if oracle.wants_anchor else None
+    at = oracle if anchor is None else udcp.make_oracle("price", loss, anchor=anchor)
+    at.score_of(P[:1], y[:1])  # compiles
+    at.sets(P[:1], 0.0 if anchor is None else anchor)
     scores, scoring = timed(lambda: at.score_of(P, y))
     proved = at.report.proved / at.report.rows if at.report.rows else 1.0
     tau = float(np.sort(scores)[int(0.9 * n) - 1])

@@ -34,6 +34,7 @@ from writing import between_markers, write
 import udcp_dsl as udcp
 from udcp_dsl.prediction.calibrate import DEFAULT_GRID
 from udcp_dsl.prediction.files import atomic_write
+from udcp_dsl.prediction.rows.value import Rows
 from udcp_dsl.prediction.stages.anchors import MAX_ROWS, find_anchor
 
 ROOT = Path(__file__).parent.parent
@@ -205,8 +206,9 @@ def anchored(case: Case, truths: NDArray[np.int64], target: float) -> Any:
     oracle: Any = udcp.make_oracle("price", case.loss)
     if not oracle.wants_anchor:
         return oracle
-    anchor = find_anchor(oracle, case.tuning[:MAX_ROWS].astype(np.float64), truths[:MAX_ROWS], target)
-    return oracle if anchor is None else oracle.anchored(np.full(len(case.P), anchor))
+    rows = Rows(case.loss.labels, case.tuning[:MAX_ROWS].astype(np.float64), truths[:MAX_ROWS])
+    anchor = find_anchor(oracle, rows, target)
+    return oracle if anchor is None else udcp.make_oracle("price", case.loss, anchor=anchor)
 
 
 def drawn(P: Floats, rng: np.random.Generator) -> NDArray[np.int64]:

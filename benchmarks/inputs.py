@@ -17,6 +17,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,13 +96,13 @@ def measured(K: int, n: int, repeats: int, only: str | None) -> list[Result]:
             try:
                 plain = udcp.make_oracle(oracle, constant, **options)
                 plain.scores(P[:32])
-                udcp.make_oracle(oracle, by_row, **options).with_inputs(given[:32]).scores(P[:32])
+                udcp.make_oracle(oracle, by_row, **options).scores(P[:32], inputs=given[:32])
             except udcp.OracleError:
                 continue
             pairs = []
             for _ in range(repeats):
                 made = udcp.make_oracle(oracle, by_row, **options)  # nothing is kept from the repeat before
-                with_inputs = seconds(made.with_inputs(given).scores, P)
+                with_inputs = seconds(partial(made.scores, inputs=given), P)
                 pairs.append((with_inputs, seconds(plain.scores, P)))
             slow, quick = (statistics.median(side) / n * 1e6 for side in zip(*pairs, strict=True))
             ratio = statistics.median(a / b for a, b in pairs)

@@ -87,8 +87,8 @@ def measured(splits: int) -> Iterator[dict[str, Any]]:
                     "seconds": seconds,
                 }
                 if predictor.multipliers is not None:
-                    (effects,) = predictor.multipliers.found.values()
-                    values["multiplier"] = effects.multipliers[0]
+                    (stage,) = predictor.multipliers.values()
+                    values["multiplier"] = stage.effects.multipliers[0]
                 for key, value in values.items():
                     found.setdefault(f"{name} {key}", []).append(float(value))
         yield {

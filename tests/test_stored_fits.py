@@ -51,7 +51,10 @@ def saved_file(name: str) -> Path:
     return SAVED / f"format3-{re.sub('[^a-z0-9]+', '-', name)}.json"
 
 
-@pytest.mark.parametrize("name", CASES)
+BY_RANK = ("difficulty", "difficulty, anchored")  # 0.3 had bins by rank: their files have to be calibrated again
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in BY_RANK])
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_file_of_version_0_3_gives_what_it_gave(name: str, tmp_path: Path) -> None:
     _, new, beside = fitted(name)

@@ -572,8 +572,28 @@ class Loss(Shown):
     @cached_property
     def free_labels(self) -> tuple[str, ...]:
         """Labels that cost nothing by themselves; cost-directed oracles would put them into every set."""
+        return tuple(self.labels[y] for y in np.flatnonzero(self._own_costs <= 0).tolist())
+
+    @cached_property
+    def negative_labels(self) -> tuple[str, ...]:
+        """The free labels that cost less than nothing."""
+        return tuple(self.labels[y] for y in np.flatnonzero(self._own_costs < 0).tolist())
+
+    @property
+    def _own_costs(self) -> Floats:
+        """L({y}) - L({}). If the empty set has a cost, a first label saves it, which makes no label free: then what the
+        label adds to the cheapest other label, where that is more."""
         grow = self.example.increments(1)
-        return tuple(self.labels[y] for y in np.flatnonzero(grow.after()[0] <= grow.value[0]))
+        own = grow.after()[0] - grow.value[0]
+        if grow.value[0] <= 0 or (own > 0).all():
+            return np.asarray(own)
+        if self.K == 1:
+            return np.asarray(grow.after()[0])
+        first, second = np.argsort(own, kind="stable")[:2].tolist()
+        beside = self.example.increments(2)
+        beside.push([first, second])
+        added = beside.after() - beside.value[:, None]
+        return np.asarray(np.maximum(own, np.where(np.arange(self.K) == first, added[1], added[0])))
 
 
 class LossOfRow(Loss):

@@ -1,4 +1,4 @@
-"""Where a spec says something other than its author is likely to mean: W602 to W605.
+"""Where a spec says something other than its author is likely to mean: W602 to W605, and W606 to W608 (`spec_rewards`).
 
 What a part N of a loss (a summand, a condition) adds to a set is
 
@@ -57,6 +57,7 @@ from udcp_dsl.expression.values import Increments
 from udcp_dsl.loss import Loss
 from udcp_dsl.showing import Column, Styled
 from udcp_dsl.showing import Table as ShownTable
+from udcp_dsl.spec_rewards import rewards
 
 HARDLY_EVER = 20.0  # times what a typical label costs
 TOO_SMALL = 0.01  # of what a typical label costs
@@ -66,7 +67,8 @@ _MAX_PAIRS = 1_000_000  # most pairs that are tried
 _BLOCK = 1 << 18  # entries per array
 _MAX_CELLS = 1 << 24  # entries of the arrays of all nodes together
 _MIN_WORK = 10_000  # a smaller array takes as long as one of so many entries
-_MAX_WORK = 1e9  # entries, in one review: a few seconds
+_MAX_WORK = 5e8  # entries, in one review: two seconds
+_MAX_REVIEWED = 1 << 22  # labels times nodes of a spec that is reviewed
 _MAX_OBJECTIVES = 40  # most sets that grow at the same time
 _MAX_ROWS = 1000  # from which the realistic size is found
 
@@ -166,13 +168,15 @@ class _Review:
         self._work = 0
 
     def findings(self) -> tuple[SpecFinding, ...]:
-        if self.K < 2 or self.cells_per_set > _MAX_CELLS:
+        if self.K < 2 or self.cells_per_set > _MAX_REVIEWED:
             return ()
         found: list[SpecFinding] = []
         with suppress(_TooMuchWork):
             for search in (self._triggered_alone, self._hardly_ever, self._unchanged):
                 found.extend(search())
             found.extend(self._too_small({x.part for x in found if x.code == "W604"}))
+        with suppress(_TooMuchWork):
+            found.extend(self._rewards())
         return tuple(sorted(found, key=lambda x: (x.diagnostic.span.start, x.code)))
 
     @property
@@ -400,6 +404,37 @@ class _Review:
                     "is its weight right? If so, it can be left out",
                 )
 
+    def _rewards(self) -> Iterator[SpecFinding]:
+        """W606 to W608."""
+        root = id(self.expression.root)
+        empty = float(self.empty_set[root])
+        if empty < 0:
+            part = min(self.summands, key=lambda x: float(self.empty_set[id(x)]), default=self.expression.root)
+            message = f"the empty set costs {self.loss_unit(empty)}, less than nothing"
+            if part is not self.expression.root and not all(isinstance(x, Scale | Constant) for x in postorder(part)):
+                message += f": {_signed(part)} is {float(self.empty_set[id(part)]):.4g} there"
+            way_out = "is that meant? If not, keep it at 0 there: max(..., 0)"
+            yield self._found("W607", part, (), empty, message, way_out)
+        drop, below = rewards(self.expression, self.companions, self.size, self.own_costs, self._count_work)
+        if drop is not None:
+            part = min(self.summands, key=lambda x: drop.changes[id(x)], default=self.expression.root)
+            message = (
+                f"{_signed(part)} makes a larger set cheaper: {self._set(drop.labels)} costs "
+                f"{self.loss_unit(drop.cost)}, {self._set(drop.smaller)} costs {self.loss_unit(drop.smaller_cost)}"
+            )
+            way_out = "is the sign right? To let no set cost more than c, write min(..., c)"
+            amount = drop.cost - drop.smaller_cost
+            labels = tuple(self.loss.labels[y] for y in drop.labels)
+            yield self._found("W606", part, labels, amount, message, way_out)
+        elif below is not None:
+            message = f"{self._set(below.labels)} costs {self.loss_unit(below.cost)}, less than nothing"
+            way_out = "is that meant? If not, let the discount be smaller than what its labels cost"
+            labels = tuple(self.loss.labels[y] for y in below.labels)
+            yield self._found("W608", self.expression.root, labels, below.cost, message, way_out)
+
+    def _set(self, labels: Ints) -> str:
+        return f"{{ {', '.join(self.loss.labels[y] for y in labels[:6])}{', ...' if len(labels) > 6 else ''} }}"
+
     def loss_unit(self, amount: float) -> str:
         return f"{amount:.4g}" + ("" if self.loss.unit is None else f" {self.loss.unit}")
 
@@ -411,6 +446,11 @@ class _Review:
     ) -> SpecFinding:
         span: Span = part.span
         return SpecFinding(code, part.text, labels, amount, Diagnostic(code, span, message, help, "warning"))
+
+
+def _signed(part: Node) -> str:
+    """The text of a summand; the span of a subtracted one lacks the sign."""
+    return f"-{part.text}" if isinstance(part, Scale) and part.span == part.operand.span else part.text
 
 
 def _as_written(loss: Loss) -> Expression:

@@ -25,7 +25,83 @@ _ANCHORS = "udcp_dsl/prediction/stages/anchors.py"
 _MATRIX = "udcp_dsl/prediction/rows/probability_matrix.py"
 _NAMED_ATTACK = (HOSTILE, "-k", "named_attack")
 
+SOURCES = "tests/udcp_dsl/compile/test_sources.py"
+ALIKE = "tests/udcp_dsl/compile/test_look_alikes.py"
+BOMBS = "tests/test_hostile_specs.py"
+_REWARDS = "udcp_dsl/spec_rewards.py"
+_SOURCES = "udcp_dsl/compile/sources.py"
+
 _SILENCE = (
+    Fault(
+        "rewards: what falls by design is a reward",
+        _REWARDS,
+        "return isinstance(node, Leaf) and node.atom.name in _FALL_BY_DESIGN",
+        "return False",
+        (MEANT, "-k", "falls_by_design"),
+    ),
+    Fault(
+        "rewards: a drop that is held by design excuses every other",
+        _REWARDS,
+        "drops &= held - before < -_slack(root)",
+        "drops &= (held == root) & (held - before < 0)",
+        (MEANT, "-k", "is_rewarded"),
+    ),
+    Fault(
+        "rewards: sets that grow are not tried beyond two labels",
+        _REWARDS,
+        "for held in range(1, min(most, K - 1)):",
+        "for held in range(1, 2):",
+        (MEANT, "-k", "is_rewarded"),
+    ),
+    Fault(
+        "free labels: a penalty on the empty set makes every label free",
+        "udcp_dsl/loss.py",
+        "if grow.value[0] <= 0 or (own > 0).all():",
+        "if True:",
+        (MEANT, "-k", "told_from_those"),
+    ),
+    Fault(
+        "CSV: an index of pandas is taken for labels",
+        "udcp_dsl/compile/declare/labels.py",
+        "if table.starts_with_index and file.column is None:",
+        "if False:",
+        (SOURCES, "-k", "index"),
+    ),
+    Fault(
+        "CSV: a distance matrix is taken for an index",
+        _SOURCES,
+        "return counts and list(self.header[1:]) != counted",
+        "return counts",
+        (SOURCES, "-k", "no_index"),
+    ),
+    Fault(
+        "spec files: the size of a file is not looked at before it is read",
+        _SOURCES,
+        "if size > most:",
+        "if False:",
+        (SOURCES, "-k", "sparse"),
+    ),
+    Fault(
+        "hostile specs: what expressions compute is not bounded",
+        "udcp_dsl/compile/room.py",
+        "_MOST_ENTRIES = 12_000_000",
+        "_MOST_ENTRIES = 10**12",
+        (BOMBS, "-k", "quickly"),
+    ),
+    Fault(
+        "saved: half of a surrogate pair is read",
+        _SAVED,
+        "if _ESCAPED_SURROGATE.search(text) and not _is_text(content):",
+        "if False:",
+        (HOSTILE, "-k", "saved_again"),
+    ),
+    Fault(
+        "look-alikes: accents are not composed",
+        "udcp_dsl/compile/look_alikes.py",
+        'for c in unicodedata.normalize("NFC", name) if',
+        "for c in name if",
+        (ALIKE,),
+    ),
     Fault(
         "least covered: each part is tested at the full level of 5 percent",
         _LEAST_COVERED,

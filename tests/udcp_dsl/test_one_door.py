@@ -16,7 +16,6 @@ from click.testing import CliRunner
 
 import udcp_dsl as udcp
 from udcp_dsl.cli import main
-from udcp_dsl.prediction.calibrate import Strata
 from udcp_dsl.validation import validate
 
 pd = pytest.importorskip("pandas")
@@ -112,7 +111,6 @@ def by_scikit_learn(values: Any) -> list[str]:
 
 
 GROUP_DOORS: dict[str, Callable[[Any], list[str]]] = {
-    "calibrator": lambda v: list(Strata.of_groups(v).names),
     "predictor, list": lambda v: predicted(list(v)),
     "predictor, numpy": lambda v: predicted(np.array(v, dtype=getattr(v, "dtype", object))),
     "predictor, pandas": lambda v: predicted(pd.Series(v)),

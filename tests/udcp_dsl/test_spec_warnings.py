@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +15,7 @@ from hypothesis import strategies as st
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import SpecWarning
+from udcp_dsl.expression.explain import free_labels_warning
 from udcp_dsl.expression.values import node_values
 from udcp_dsl.loss import Loss
 from udcp_dsl.spec_warnings import _Review, realistic_size, spec_warnings
@@ -226,3 +230,126 @@ def test_names_and_order_of_labels_change_nothing(
 def test_one_label_and_thousands(K: int) -> None:
     text = f"labels 0..{K - 1}\nloss l = size + 3 * (size > 2000)"
     assert [code for code, *_ in codes(text)] == ([] if K == 1 else ["W604"])
+
+
+REWARDS = (
+    "labels { a, b, c, d, e }  category A { a, b }  category B { c, d }\n"
+    "categories F { x: { a, b }, y: { c }, z: { d, e } }  costs c { a: 1, b: 2, default: 3 }\n"
+    "param meeting = 20  let leak = any(A) and any(B)\nloss l = "
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "labels", "message"),
+    [
+        (
+            "sum(c) + meeting * (count(F) - 1)",
+            "W607",
+            (),
+            "the empty set costs -20, less than nothing: meeting * (count(F) - 1) is -20 there",
+        ),
+        ("size - 3", "W607", (), "the empty set costs -3, less than nothing"),
+        (
+            "size - 30 * leak",
+            "W606",
+            ("a", "c"),
+            "-30 * leak makes a larger set cheaper: { a, c } costs -28, { a } costs 1",
+        ),
+        (
+            "size + (if size >= 3 then 100 else 0) - 100 * (size >= 4)",
+            "W606",
+            ("a", "b", "c", "d"),
+            "-100 * (size >= 4) makes a larger set cheaper: { a, b, c, d } costs 4, { a, b, c } costs 103",
+        ),
+        (
+            "size - 30 * leak + 5 * within(B)",
+            "W606",
+            ("a", "c"),
+            "-30 * leak makes a larger set cheaper: { a, c } costs -28, { c } costs 6",
+        ),
+        ("size - 3 * all(A)", "W608", ("a", "b"), "{ a, b } costs -1, less than nothing"),
+    ],
+)
+def test_what_is_rewarded_and_should_not_be(body: str, code: str, labels: tuple[str, ...], message: str) -> None:
+    (found,) = (x for x in spec_warnings(udcp.loads(REWARDS + body)) if x.code >= "W606")
+    assert (found.code, found.labels, found.diagnostic.message) == (code, labels, message)
+    assert "^" in found.diagnostic.render()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "size + 100 * empty",
+        "2 * (size + 100 * (size == 0))",
+        "size + 5 * within(A)",
+        "size + 10 * (not any(A))",
+        "size - 1.5 * all(A)",
+        "size + min(c)",
+        "min(size, 3)",
+        "sum(c) + 5 * (size > 2)",
+        "if empty then 9 else size",
+        "sum(c) - size",  # a label of negative cost, or of none: W601
+        "0 - size",
+    ],
+)
+def test_what_falls_by_design_is_no_reward(body: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SpecWarning)
+        assert [x.code for x in spec_warnings(udcp.loads(REWARDS + body)) if x.code >= "W606"] == []
+
+
+@given(losses())
+def test_sets_that_are_named_cost_what_is_said(loss: Loss) -> None:
+    for found in spec_warnings(loss.example):
+        assert found.amount < 0 or found.code < "W606"
+        if found.code == "W608":
+            assert loss.example(found.labels) == pytest.approx(found.amount)
+        if found.code == "W606":
+            whole = loss.example(found.labels)
+            smaller = [loss.example([x for x in found.labels if x != y]) for y in found.labels]
+            assert any(whole - cost == pytest.approx(found.amount, abs=1e-6) for cost in smaller)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("size + 100 * empty", None),
+        ("sum(c) - 1.5 * any(A)", "labels of negative cost: 'a'; cost"),
+        ("any(B)", "labels that cost nothing: 'a', 'b', 'e'; cost"),
+        (
+            "max(size - 1, 0) - any(B)",
+            "labels of negative cost: 'c', 'd', and labels that cost nothing: 'a', 'b', 'e'; cost",
+        ),
+        ("any(B) + 7 * empty", "labels that cost nothing: 'a', 'b', 'e'; cost"),
+    ],
+)
+def test_labels_of_negative_cost_are_told_from_those_of_none(body: str, message: str | None) -> None:
+    found = free_labels_warning(udcp.loads(REWARDS + body))
+    assert (found is None) if message is None else (found is not None and found.message.startswith(message))
+
+
+def _specs_of_pages() -> list[str]:
+    """The texts of specs in the documents: blocks, and the strings of Python code."""
+    found: list[str] = []
+    for path in [*SPECS.parent.glob("docs/**/*.md"), SPECS.parent / "README.md"]:
+        for kind, block in re.findall(r"^```(.*)\n([\s\S]*?)^```", path.read_text(encoding="utf-8"), re.MULTILINE):
+            if kind in ("loss", "text"):
+                found.append(block)
+                continue
+            prompts = [line[4:] for line in block.splitlines() if line.startswith((">>> ", "... "))]
+            with suppress(SyntaxError):
+                nodes = ast.walk(ast.parse("\n".join(prompts) or block))
+                texts = [x.value for x in nodes if isinstance(x, ast.Constant) and isinstance(x.value, str)]
+                found += [text for text in texts if re.search(r"\bloss \w+[\w ]* =", text)]
+    return found
+
+
+def test_the_documents_reward_nothing_that_they_should_not() -> None:
+    compiled = 0
+    for text in _specs_of_pages():
+        with warnings.catch_warnings(), suppress(udcp.SpecError):
+            warnings.simplefilter("ignore", SpecWarning)
+            loss = udcp.loads(text, folder=SPECS / "dermatology")
+            compiled += 1
+            assert [x.diagnostic.message for x in spec_warnings(loss) if x.code >= "W606"] == [], text
+    assert compiled >= 10

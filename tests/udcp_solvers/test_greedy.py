@@ -105,8 +105,8 @@ def test_the_label_whose_mass_meets_the_threshold_is_in() -> None:
 
 def test_no_true_label_enters_the_scores() -> None:
     """The authors' code takes the true label's row of the distance matrix, also for test points."""
-    assert list(inspect.signature(Greedy.scores).parameters) == ["self", "P"]
-    assert list(inspect.signature(Greedy.sets).parameters) == ["self", "P", "tau"]
+    assert list(inspect.signature(Greedy.scores).parameters) == ["self", "P", "inputs"]
+    assert list(inspect.signature(Greedy.sets).parameters) == ["self", "P", "tau", "inputs"]
     loss = exact_loss("diameter(d)")
     P = np.random.default_rng(0).dirichlet(np.ones(7), size=20)
     scores = Greedy(loss).scores(P)

@@ -102,5 +102,5 @@ def test_lam_must_be_a_number_from_0(lam: Any) -> None:
 
 def test_no_true_label_enters_the_scores() -> None:
     """The authors' non-separable score takes the true label's row of the distance matrix, also for test points."""
-    assert list(inspect.signature(Penalized.scores).parameters) == ["self", "P"]
-    assert list(inspect.signature(Penalized.sets).parameters) == ["self", "P", "tau"]
+    assert list(inspect.signature(Penalized.scores).parameters) == ["self", "P", "inputs"]
+    assert list(inspect.signature(Penalized.sets).parameters) == ["self", "P", "tau", "inputs"]

@@ -332,7 +332,12 @@ def _names(ctx: click.Context) -> Iterator[str]:
 
 
 def _is_same_file(path: str, name: str | Path) -> bool:
-    return bool(name) and Path(path).resolve() == Path(name).resolve()
+    from udcp_dsl.compile.sources import resolved
+
+    try:
+        return bool(name) and resolved(Path(path)) == resolved(Path(name))
+    except OSError:  # a link to itself is no file; whoever opens it says so
+        return Path(path).absolute() == Path(name).absolute()
 
 
 @contextmanager

@@ -183,7 +183,13 @@ def _labels_of(path: Path) -> list[str]:
     data = path.read_bytes()
     try:
         if path.suffix.lower() == ".csv":
-            return [row[0] for row in read_csv(str(path), data).rows]
+            table = read_csv(str(path), data)
+            if table.starts_with_index:
+                raise InputError(
+                    f"{path}: the first column is an index of the rows ({table.rows[0][0]}, ...) without a name: save "
+                    "the file without it (in pandas: index=False), or write the labels into a .txt, one per line"
+                )
+            return [row[0] for row in table.rows]
         if path.suffix.lower() == ".txt":
             return [line.strip() for line in decode(str(path), data).splitlines() if line.strip()]
         names = read_json(str(path), data)

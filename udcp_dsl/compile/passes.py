@@ -14,6 +14,7 @@ from udcp_dsl.compile.declare import DeclarationCache, Declared, declare, declar
 from udcp_dsl.compile.declare import with_inputs as declare_inputs
 from udcp_dsl.compile.declare import with_params as declare_params
 from udcp_dsl.compile.limits import check_limits
+from udcp_dsl.compile.look_alikes import warn_of_look_alikes
 from udcp_dsl.compile.sources import Files
 from udcp_dsl.compile.type_checker import Checker, Value
 from udcp_dsl.diagnostics import Diagnostic, InputError, Source, Span, SpecError, did_you_mean
@@ -96,7 +97,9 @@ def check_spec(
     names = None if labels is None else _checked_labels(labels)
     spec, faults = parse(source)
     given = _checked_params(spec, params or {}, not faults)
-    return _checked(source, spec, declare(spec, files, names, given, cache), faults)
+    declared = declare(spec, files, names, given, cache)
+    warn_of_look_alikes(declared, spec)
+    return _checked(source, spec, declared, faults)
 
 
 def with_params(compiled: Compiled, params: Mapping[str, float]) -> Compiled:
@@ -186,6 +189,8 @@ def _checked_labels(labels: object) -> list[str]:
     for i, name in enumerate(names):
         if isinstance(name, bool) or not isinstance(name, str | Integral):
             raise InputError(f"label number {i + 1} is {name!r}: labels are strings or whole numbers")
+        if isinstance(name, str) and not name.isascii() and any("\ud800" <= c <= "\udfff" for c in name):
+            raise InputError(f"label number {i + 1} is {name!r}, with half of a surrogate pair: it is no text")
     return [str(name) for name in names]
 
 
@@ -253,12 +258,12 @@ def _bound(node: Node, parts: list[float]) -> float:
 
 
 def _terms(checker: Checker, body: ast.Expr, whole: Value) -> dict[str, Expression]:
-    """The summands of the loss as written, each checked by itself; equal texts are one term."""
+    """The summands of the loss as written, as they were checked; equal texts are one term."""
     if not isinstance(body, ast.Sum):
         return {body.span.line: Expression(whole.node)}
     nodes: dict[str, list[Node]] = {}
     for sign, e in body.terms:
-        value = checker.check(e)
+        value = checker.checked[id(e)]
         assert value is not None, "the whole was checked, so its parts are good"
         node = value.node if sign > 0 else Scale(e.span, value.node.K, -1.0, value.node)
         nodes.setdefault(e.span.line if sign > 0 else f"-{e.span.line}", []).append(node)

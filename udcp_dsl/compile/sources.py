@@ -7,6 +7,7 @@ saved predictor contains everything that it needs.
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import math
@@ -28,10 +29,15 @@ from udcp_dsl.language.unparse import name_text
 # JSON that is nested deeper than this is refused, as are such expressions.
 _DEEPEST = 200
 
+# Largest data file that is read: text takes up to twenty times its size in memory, an array eight times.
+_MOST_TEXT, _MOST_ARRAY = 100_000_000, 1_000_000_000
+_SEPARATORS = {";": "semicolons", "\t": "tabs"}
+
 # A number in a cell; Python's float() would also accept 1_000 and the digits of any script.
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 _LOOKED_FOR = "paths are relative to the spec's folder"
 _NUMBERS = "write a finite number, such as 2, -0.5 or 1e-3"
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 
 
 class FileFault(Exception):
@@ -93,9 +99,9 @@ class Files:
             )
         if "\0" in path or not path:
             raise FileFault("E301", f"{path!r} is not a path", "name a file below the spec's folder")
-        folder = self.folder.resolve()
         try:
-            there = (folder / path).resolve()
+            folder = resolved(self.folder)
+            there = resolved(folder / path)
             if not self.allow_outside and not there.is_relative_to(folder):
                 raise FileFault(
                     "E302",
@@ -107,7 +113,7 @@ class Files:
                 raise FileFault("E301", message, way_out, wrong=path, suggestion=self._nearby(folder, path))
             if not there.is_file():
                 raise FileFault("E301", f"{path!r} is not a file", "name a .csv, .json or .npy file")
-            return there.read_bytes()
+            return _read_up_to(there, path)
         except OSError as error:
             way_out = "check that it may be read"
             raise FileFault("E301", f"cannot read {path!r}: {error.strerror or error}", way_out) from None
@@ -127,6 +133,27 @@ class Files:
         return self._tables[path]
 
 
+def resolved(path: Path) -> Path:
+    """The path without links; OSError if a link leads back to itself (before Python 3.13, pathlib: RuntimeError)."""
+    try:
+        return path.resolve()
+    except RuntimeError:
+        raise OSError(errno.ELOOP, "it is a link that leads back to itself", str(path)) from None
+
+
+def _read_up_to(there: Path, path: str) -> bytes:
+    most = _MOST_ARRAY if there.suffix.lower() == ".npy" else _MOST_TEXT
+    size = there.stat().st_size
+    if size <= most:
+        with there.open("rb") as file:
+            data = file.read(most + 1)  # a file may grow while it is read
+        size = len(data)
+    if size > most:
+        message = f"{path} is too large: it has {size / 1e6:,.0f} MB, and at most {most / 1e6:,.0f} MB are read"
+        raise FileFault("E301", message, "keep only the rows and columns that the spec needs, or save numbers as .npy")
+    return data
+
+
 @dataclass(frozen=True)
 class Table:
     """A CSV file: a header and rows of the same length, as text; `lines` are the line numbers of the rows."""
@@ -144,6 +171,19 @@ class Table:
     @cached_property
     def positions(self) -> Mapping[str, int]:
         return {name: i for i, name in enumerate(self.header)}
+
+    @cached_property
+    def starts_with_index(self) -> bool:
+        """Whether the first column is an index, as pandas writes it: without a name, it counts the rows.
+
+        A distance matrix between labels that are numbers looks so too, but has the same names in its header.
+        """
+        counted = [row[0] for row in self.rows]
+        if self.header[0] not in ("", "Unnamed: 0") or len(self.header) == 1 or not counted:
+            return False
+        first = int(counted[0]) if re.fullmatch(r"[0-9]{1,9}", counted[0], re.ASCII) else None
+        counts = first is not None and all(cell == str(i) for i, cell in enumerate(counted, start=first))
+        return counts and list(self.header[1:]) != counted
 
     def position(self, column: str) -> int:
         if column not in self.positions:
@@ -175,6 +215,9 @@ class Table:
         cell, where = self.rows[row][at], f"{self.path}:{self.lines[row]}: column {self.header[at]!r}"
         if not _NUMBER.fullmatch(cell):
             what = f"{shown(cell)} is not a number" if cell else "there is no number"
+            if _DECIMAL_COMMA.fullmatch(cell):
+                way_out = "write a decimal point: " + cell.replace(",", ".")
+                raise FileFault("E305", f"{where}: {shown(cell)} has a decimal comma", way_out)
             raise FileFault("E305", f"{where}: {what}", _NUMBERS)
         if not math.isfinite(float(cell)):
             raise FileFault("E305", f"{where}: {shown(cell)} is not a finite number", _NUMBERS)
@@ -224,7 +267,10 @@ def read_csv(path: str, data: bytes) -> Table:
                 continue
             if header is None:
                 header = cleaned
-            elif len(cleaned) != len(header):
+                continue
+            if len(header) == 1 and not rows:
+                _refuse_other_separator(path, text, header[0], ",".join(cleaned))
+            if len(cleaned) != len(header):
                 raise FileFault(
                     "E303", f"{path}:{line}: {len(cleaned)} fields where the header has {len(header)}",
                     "give each row one field per column; put fields that contain commas in double quotes",
@@ -241,6 +287,22 @@ def read_csv(path: str, data: bytes) -> Table:
         twice = next(name for name, many in Counter(header).items() if many > 1)
         raise FileFault("E306", f"{path}: column {twice!r} appears twice in the header", "rename one of them")
     return Table(path, header, tuple(rows), tuple(lines))
+
+
+def _refuse_other_separator(path: str, text: str, header: str, first: str) -> None:
+    """Refuse a file whose only column is several, divided by semicolons or tabs, as spreadsheets of many countries do.
+
+    A header in double quotes is one field, whatever it holds.
+    """
+    for sign, name in _SEPARATORS.items():
+        if 0 < header.count(sign) == first.count(sign) and not text.lstrip().startswith('"'):
+            commas = " and decimal commas" if "," in first else ""
+            decimal = ", decimal=','" if commas else ""
+            raise FileFault(
+                "E303",
+                f"{path} has {name} between its fields{commas}; CSV files of specs have commas and decimal points",
+                f"in pandas: read_csv({path!r}, sep={sign!r}{decimal}).to_csv({path!r}, index=False)",
+            )  # fmt: skip
 
 
 def _numbered(reader: Iterator[list[str]]) -> Iterator[tuple[int, list[str]]]:
@@ -307,6 +369,9 @@ def read_npy(path: str, data: bytes) -> npt.NDArray[np.float64]:
         raise FileFault(
             "E303", f"{path} does not contain an array of numbers", "save a plain array of numbers with numpy.save"
         )
+    if 8 * array.size > _MOST_ARRAY:
+        message = f"{path} is too large: it has {array.size:,} numbers, and at most {_MOST_ARRAY // 8:,} are read"
+        raise FileFault("E301", message, "keep only what the spec needs")
     numbers = array.astype(np.float64)
     if not np.isfinite(numbers).all():
         index = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])

@@ -18,6 +18,7 @@ from udcp_dsl.compile.call_shapes import arity, is_extremum, operands_of, short,
 from udcp_dsl.compile.declare.declared import Declared
 from udcp_dsl.compile.declare.families import categories_named
 from udcp_dsl.compile.resolve import argument, described, is_costs, write_one_of
+from udcp_dsl.compile.room import Room
 from udcp_dsl.diagnostics import Fix, Related, Span
 from udcp_dsl.expression import ir
 from udcp_dsl.expression.atoms import ATOMS, Atom
@@ -69,6 +70,7 @@ class Checker:
         self.atoms: dict[int, Atom] = {}
         self.checked: dict[int, Value | None] = {}
         self.values: dict[str, Value | None] = {}
+        self._room = Room(declared)
         for name in self._order():
             self.values[name] = self.check(declared.definitions[name].body)
 
@@ -134,7 +136,7 @@ class Checker:
                 continue
             operands = [v for e in operands_of(expr) if (v := values[id(e)]) is not None]
             whole = len(operands) == len(operands_of(expr))
-            values[id(expr)] = self._step(expr, operands) if whole else None
+            values[id(expr)] = self._step(expr, operands) if whole and self._room.take(expr) else None
         return values[id(body)]
 
     def _misplaced(self, call: ast.Call) -> list[ast.Expr]:

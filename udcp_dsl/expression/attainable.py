@@ -20,6 +20,7 @@ from udcp_dsl.expression.domain import Floats
 # Longer lists are replaced by offset + integer * step.
 _LONGEST = 1 << 13
 _DENOMINATOR = 10**6
+_MOST_FRACTIONS = 50_000  # different values whose common step is looked for, at about ten microseconds each
 # Relative to max(1, |value|): far above the rounding error of a sum, far below the tolerance of comparisons, 1e-9.
 ROUNDING = 1e-11
 
@@ -102,9 +103,11 @@ class Grid:
 
 
 def _stepped(offset: Fraction, values: Iterable[float]) -> Grid | None:
-    exact = [_fraction(value) for value in dict.fromkeys(values)]
-    known = [x for x in exact if x is not None]
-    step = _common(x - offset for x in known) if len(known) == len(exact) else Fraction(0)
+    different = dict.fromkeys(values)
+    if len(different) > _MOST_FRACTIONS:
+        return None
+    known = [x for x in map(_fraction, different) if x is not None]
+    step = _common(x - offset for x in known) if len(known) == len(different) else Fraction(0)
     return Grid(None, offset, step) if step else None
 
 

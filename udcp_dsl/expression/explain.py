@@ -6,6 +6,7 @@ A fact that is not proved names the smallest subexpression that prevents the pro
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from udcp_dsl.diagnostics import Diagnostic, Edit, Fix, Span
@@ -58,21 +59,28 @@ def free_labels_warning(loss: Loss) -> Diagnostic | None:
     free = loss.free_labels
     if not free:
         return None
-    named = ", ".join(map(repr, free[:3])) + (f" and {len(free) - 3} more" if len(free) > 3 else "")
-    one = loss.example
-    gain = any(one({label}) < one(()) for label in free[:3])
+    negative = loss.negative_labels
+    gain, below = bool(negative), set(negative)
+    groups = {
+        "labels of negative cost": negative,
+        "labels that cost nothing": [label for label in free if label not in below],
+    }
+    what = ", and ".join(f"{kind}: {_first(labels)}" for kind, labels in groups.items() if labels)
     way_out = (
         "give each label a cost above 0; is the sign right?" if gain else "give `size` a small weight: + 0.01 * size"
     )
-    what = "labels of negative cost" if gain else "labels that cost nothing"
     return Diagnostic(
         "W601",
         loss.expression.root.span,
-        f"{what}: {named}; cost-aware oracles put them into every set",
+        f"{what}; cost-aware oracles put them into every set",
         way_out,
         "warning",
         () if gain else (_small_weight(loss),),
     )
+
+
+def _first(labels: Sequence[str]) -> str:
+    return ", ".join(map(repr, labels[:3])) + (f" and {len(labels) - 3} more" if len(labels) > 3 else "")
 
 
 def _small_weight(loss: Loss) -> Fix:

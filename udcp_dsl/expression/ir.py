@@ -172,7 +172,10 @@ class Table(Node):
             )
         if np.ptp(steps) <= 1e-12 * np.abs(f).max():
             return count * float(steps[0]) + float(f[0])
-        return model.broken_line(f, count, push)
+        try:
+            return model.broken_line(f, count, push)
+        except NoLinearForm as declined:
+            raise LoweringError(self.span, str(declined)) from None
 
     def grid(self, *operands: Grid | None) -> Grid:
         return Grid.of(self.table)

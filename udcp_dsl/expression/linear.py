@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # A solver's rows cannot separate values that are closer than this, relative to the range.
 _CLOSEST = 1e-6
+# Most further variables beside the labels when a function of a count is added, one for each of its pieces.
+_MOST_PIECES = 100_000
 
 
 class LoweringError(OracleError):
@@ -352,6 +354,8 @@ class Lowering:
         bends = np.diff(steps)
         slack = 1e-12 * float(np.abs(f).max())
         kinks = np.flatnonzero(np.abs(bends) > slack) + 1
+        if len(self._lower) - self.K + len(kinks) > _MOST_PIECES:
+            raise NoLinearForm(f"functions of counts have more than {_MOST_PIECES:,} pieces, too many for a solver")
         ends = [*kinks.tolist(), len(steps)]
         binds = {int(k): Push.UP in push if bends[k - 1] > 0 else Push.DOWN in push for k in kinks}
         parts, group = [Affine(float(f[0]), {})], list[Affine]()

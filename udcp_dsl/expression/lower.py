@@ -24,6 +24,7 @@ __all__ = ["LinearModel", "LoweringError", "check_linear", "grids", "lower"]
 
 # Up to this many labels, the values of an expression are found by evaluating all sets.
 _FEW = 12
+_MOST_POINTS = 400_000  # of all grids of an expression together: a few seconds
 
 
 def lower(loss: Loss) -> LinearModel:
@@ -83,10 +84,13 @@ def _lowered(loss: Loss, model: Lowering, *, outline: bool = False) -> Affine:
 
 
 def grids(expression: Expression) -> dict[int, Grid | None]:
-    """The values that every node can take, by `id`, computed from those of the atoms."""
+    """The values that every node can take, by `id`, computed from those of the atoms; None if unknown, or too many."""
     found: dict[int, Grid | None] = {}
+    points = 0
     for node in expression.nodes:
-        found[id(node)] = node.grid(*(found[id(child)] for child in node.children))
+        grid = node.grid(*(found[id(child)] for child in node.children)) if points <= _MOST_POINTS else None
+        points += 0 if grid is None or grid.points is None else len(grid.points)
+        found[id(node)] = grid
     return found
 
 

@@ -25,15 +25,29 @@ from udcp_dsl.per_row import larger, smaller
 # Rounding error of the four values f(S+i), f(S+j), f(S+i+j), f(S) together, relative to the terms that cancel in them.
 _ROUNDING = 4 * 2.0**-52
 _CANCELS = "terms so large may cancel that rounding changes what is left of them"
-# All subsets of this many labels are tried: of _PROBED, or of _PROBED_OF_MANY if there are more than _MANY in all.
+# All subsets of this many labels are tried: of _PROBED, or of _PROBED_OF_MANY if there are more than _MANY in all, and
+# of fewer where sets times labels times atoms would exceed _MOST_PROBED; so many entries are evaluated at a time.
 _PROBED, _PROBED_OF_MANY, _MANY = 10, 7, 200
+_MOST_PROBED, _BLOCK = 1 << 25, 1 << 20
+# Labels and members of all additive forms of a loss, 128 MB; a category takes as long as so many of them.
+_MOST_LISTED, _CATEGORY = 1 << 24, 100
+_MOST_REFUTED = 2000  # nodes: with more of them, only the facts of the loss itself are refuted
+_MOST_NAMED = 1 << 20  # labels times nodes: beyond, nearly full sets are not tried, as each refutation lists its sets
 
 
 def additive_forms(expression: Expression) -> dict[int, Additive | None]:
-    """The additive form of every node, by `id`; None if it has none."""
+    """The additive form of every node, by `id`; None if it has none, or if the forms would take too much memory."""
     forms: dict[int, Additive | None] = {}
+    listed: dict[int, Ints] = {}  # the members of categories, by `id`: forms share them
+    entries = 0
     for node in expression.nodes:
-        forms[id(node)] = node.additive(*(forms[id(part)] for part in node.children))
+        parts = [forms[id(part)] for part in node.children]
+        form = node.additive(*parts) if entries <= _MOST_LISTED else None
+        forms[id(node)] = form
+        for part in () if form is None else form.categories.values():
+            entries += _CATEGORY + (0 if id(part.members) in listed else len(part.members))
+            listed[id(part.members)] = part.members
+        entries += 0 if form is None else node.K
     return forms
 
 
@@ -93,20 +107,22 @@ def _drop_curvature_facts(rules: Rules, span: Span) -> Rules:
 def _refute(expression: Expression, known: dict[int, Facts], labels: Sequence[str]) -> dict[int, Facts]:
     """Try to refute unknown facts, first with small sets, then with nearly full ones."""
     K = expression.root.K
-    probed = _probed(expression, _PROBED if K <= _MANY else _PROBED_OF_MANY)
+    room = max(4, _MOST_PROBED // (K * max(1, len(expression.atoms))))
+    probed = probed_labels(expression, _PROBED if K <= _MANY else min(_PROBED_OF_MANY, room.bit_length() - 1))
     m = len(probed)
     subsets = numbered_sets(np.arange(1 << m), m)
     others = np.delete(np.arange(K), probed)
-    for background in (others[:0], others) if len(others) else (others,):
+    full = len(others) > 0 and K * len(expression.nodes) <= _MOST_NAMED
+    for background in (others[:0], others) if full else (others[:0],):
         mask = np.zeros((len(subsets), K), dtype=bool)
         mask[:, background] = True
         mask[:, probed] = subsets
-        values = node_values(expression, mask)
-        for node in expression.nodes:
+        values = _values_on(expression, mask)
+        for node in expression.nodes if len(expression.nodes) <= _MOST_REFUTED else (expression.root,):
             facts = known[id(node)]
             open_facts = [name for name, fact in facts if fact.state == "unknown" and name in _VIOLATIONS]
             if open_facts:
-                f = np.broadcast_to(values[id(node)], len(subsets))
+                f = values[id(node)]
                 found = {name: _refutation(name, f, m, mask, labels) for name in open_facts}
                 shown = {
                     name: replace(refuted, blame=getattr(facts, name).blame)
@@ -117,7 +133,18 @@ def _refute(expression: Expression, known: dict[int, Facts], labels: Sequence[st
     return known
 
 
-def _probed(expression: Expression, most: int) -> Ints:
+def _values_on(expression: Expression, mask: Bools) -> dict[int, Floats]:
+    """The value of every node, by `id`, on each of the sets."""
+    rows = max(1, _BLOCK // mask.shape[1])
+    values = np.empty((len(expression.nodes), len(mask)))
+    for start in range(0, len(mask), rows):
+        found = node_values(expression, mask[start : start + rows])
+        for row, node in zip(values, expression.nodes, strict=True):
+            row[start : start + rows] = found[id(node)]
+    return {id(node): row for row, node in zip(values, expression.nodes, strict=True)}
+
+
+def probed_labels(expression: Expression, most: int) -> Ints:
     """The labels to probe: those that the atoms suggest, taken in turns, then the first of the rest."""
     K = expression.root.K
     turns = zip_longest(*(atom.probes() for atom in expression.atoms.values()))
@@ -139,12 +166,12 @@ def _members(row: Bools, labels: Sequence[str]) -> frozenset[str]:
 
 
 def _named(row: Bools, labels: Sequence[str]) -> str:
-    inside, outside = np.flatnonzero(row).tolist(), np.flatnonzero(~row).tolist()
-    if len(inside) <= 6 or len(inside) <= len(outside):
-        return "{" + ", ".join(labels[y] for y in inside) + "}"
-    if not outside:
+    many = int(row.sum())
+    if many <= 6 or 2 * many <= len(row):
+        return "{" + ", ".join(labels[y] for y in np.flatnonzero(row).tolist()) + "}"
+    if many == len(row):
         return "{all labels}"
-    return "{all but " + ", ".join(labels[y] for y in outside) + "}"
+    return "{all but " + ", ".join(labels[y] for y in np.flatnonzero(~row).tolist()) + "}"
 
 
 Hit = tuple[tuple[int, ...], str]

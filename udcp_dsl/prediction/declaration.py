@@ -89,7 +89,7 @@ class Declaration:
     would choose for a loss, or why it does not apply. needs: facts without which it does not apply. quick_with: facts
     each of which reduces the time per row to microseconds. tuned: it has an option `lam`, its weight on cost; if `lam`
     is None, a predictor tunes it on separate rows. anchored: for which losses it wants an anchor, which a predictor
-    finds on separate rows; the class is an `AnchoredOracle`. solves: it solves a program for each row; the class is a
+    finds on separate rows; the class `has_best` sets. solves: it solves a program for each row; the class is a
     `SolvingOracle`. by_cost: the cost influences which labels it adds, so a label that costs nothing is in every set.
     normalized: it uses the mass of a row, so rows must sum to 1; otherwise it takes the worth of each label, on one
     scale for all rows. in_threads: several threads may call it at once.

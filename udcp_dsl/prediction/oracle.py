@@ -254,11 +254,28 @@ class Oracle(ABC):
         return self._best(to_array(probabilities), np.asarray(mu, dtype=np.float64), **columns)
 
     def with_multipliers(self, multipliers: tuple[float, ...]) -> Oracle:
-        """The oracle for L + sum of nu_j E_j, with a multiplier nu_j >= 0 for each limit of the spec."""
+        """The oracle for the loss with its limits as further summands, L + sum of nu_j E_j.
+
+        Parameters
+        ----------
+        multipliers : tuple of float
+            A multiplier nu_j >= 0 for each limit of the spec.
+
+        Returns
+        -------
+        Oracle
+            The oracle itself if all are 0.
+        """
         raise OracleError(f"oracle {self.name!r} does not enforce limits")
 
     def with_inputs(self, inputs: Any) -> Any:
-        """Deprecated: give `inputs` to `scores`, `score_of`, `sets` and `first`."""
+        """Deprecated; give `inputs` to `scores`, `score_of`, `sets` and `first`.
+
+        Parameters
+        ----------
+        inputs : mapping or frame
+            Numbers that the loss reads for each row, by name.
+        """
         deprecated("Oracle.with_inputs", "inputs= of scores, score_of, sets and first", as_of="0.4", removed_in="0.6")
         return _WithInputs(self, inputs)
 

@@ -10,6 +10,7 @@ import base64
 import binascii
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,6 +34,9 @@ FORMAT_VERSION = 4  # 3: udcp_dsl 0.3; those before are read, and converted, by 
 
 # Options of oracles that depend on the machine (where and how fast to solve), and so are not saved.
 _MACHINE_OPTIONS = ("workers", "checkpoint")
+
+# In UTF-8, only escapes can stand for half of a surrogate pair, which no UTF-8 file can hold when it is saved again.
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 _INPUT_FLAGS = ("logits", "normalize")
 
@@ -133,9 +137,8 @@ def saved_by(path: str | Path) -> tuple[str, int]:
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        content = json.loads(
-            path.read_text(encoding="utf-8"), object_pairs_hook=_unique_keys, parse_constant=_refuse_constant
-        )
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
     except InputError as error:
         raise InputError(f"{path} is not a saved predictor: {error}") from None
     except FileNotFoundError:
@@ -151,6 +154,8 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise InputError(f"{path} is not a saved predictor: it is not JSON, or cut short") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"{path} is not a saved predictor")
+    if _ESCAPED_SURROGATE.search(text) and not _is_text(content):
+        raise InputError(f"{path} is not a saved predictor: a text in it has half of a surrogate pair")
     version = content.get("format_version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise InputError(f"{path} has no format version; save the predictor again")
@@ -166,6 +171,17 @@ def _read(path: Path) -> Mapping[str, Any]:
     if content.get("sha256") != own:
         raise InputError(f"{path} was changed after it was saved; calibrate and save again")
     return content
+
+
+def _is_text(content: object) -> bool:
+    """Whether all texts can be written as UTF-8."""
+    try:
+        json.dumps(content, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    except (ValueError, RecursionError):  # told apart when it is hashed
+        return True
+    return True
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -88,7 +88,12 @@ class SpecFolder:
 
     def inside(self, name: str) -> Path:
         """The path of a file below the folder; raises InputError if it leads out of it, even by a link."""
-        there, folder = (self.folder / name).resolve(), self.folder.resolve()
+        from udcp_dsl.compile.sources import resolved
+
+        try:
+            there, folder = resolved(self.folder / name.replace("\0", "/")), resolved(self.folder)
+        except OSError as error:
+            raise InputError(f"{name!r}: {error.strerror}") from None
         if "\0" in name or not there.is_relative_to(folder):
             raise InputError(f"{name!r} is outside the folder of the spec, {self.folder}")
         return there

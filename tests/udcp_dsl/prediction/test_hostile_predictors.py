@@ -156,6 +156,11 @@ ATTACKS: dict[str, tuple[str, Callable[[Any], object]]] = {
     "ranks by the billion": ("tuned", lambda c: thinned(c, 10**12, 10**11)),
     "a power of a billion digits": ("confidence", lambda c: tiny_alpha(c, "1/1000000000")),
     "a level that is 0 as a float": ("confidence", lambda c: tiny_alpha(c, f"1/1{'0' * 900}")),
+    "a spec of a million labels and hundreds of terms": (
+        "class",
+        lambda c: c["spec"].update(text=f"labels 0..999999\nloss l = {' + '.join(['size'] * 500)}", labels=None),
+    ),
+    "half of a surrogate pair": ("class", lambda c: c["spec"].update(name="\ud800")),
     "rows that are no number": ("tuned", lambda c: c["stages"][0].update(rows="12")),
 }  # fmt: skip
 
@@ -232,6 +237,19 @@ def attacked(good: dict[str, Any], seed: object, each: int, file: Path) -> Count
                 except Exception as error:
                     raise AssertionError(f"{kind}, {path}: {type(error).__name__}: {error}\n{text[:2000]}") from error
     return became
+
+
+def test_a_text_that_could_not_be_saved_again_is_refused(good: dict[str, Any], tmp_path: Path) -> None:
+    content = copy.deepcopy(good["class"])
+    content["spec"]["name"] = "\ud800"
+    (tmp_path / "p.json").write_text(sealed(content))
+    with pytest.raises(InputError, match="half of a surrogate pair"):
+        SetPredictor.load(tmp_path / "p.json")
+    content["spec"]["name"] = "\U0001f600"  # both halves, as escapes
+    (tmp_path / "p.json").write_text(sealed(content))
+    SetPredictor.load(tmp_path / "p.json").save(tmp_path / "again.json")
+    with pytest.raises(InputError, match="half of a surrogate pair"):
+        udcp.loads("loss l = size", labels=["a", "\udc00"])
 
 
 def test_files_with_hostile_values_are_read_or_refused(good: dict[str, Any], tmp_path: Path) -> None:

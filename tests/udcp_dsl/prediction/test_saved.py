@@ -161,7 +161,7 @@ def test_every_change_is_noticed(file: Path) -> None:
     content = json.loads(file.read_text(encoding="utf-8"))
     assert set(content) == {
         "format", "format_version", "version", "spec", "oracle", "promise",
-        "class_names", "given_labels", "logits", "normalize", "stages", "strata", "fits", "scores", "sha256",
+        "class_names", "columns", "given_labels", "logits", "normalize", "stages", "strata", "fits", "scores", "sha256",
     }  # fmt: skip
     assert len(list(places(content))) > 40
     for *above, key in places(content):

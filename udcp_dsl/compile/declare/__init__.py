@@ -32,7 +32,7 @@ from udcp_dsl.per_row import PerRow, as_number
 __all__ = ["DeclarationCache", "Declared", "declare", "declared_input", "with_inputs", "with_params"]
 
 # Most labels times declarations of one spec (some seconds); those read from a file count _READ times.
-_MOST_ENTRIES, _READ = 32_000_000, 16
+_MOST_ENTRIES, _READ = 16_000_000, 8
 
 # The order of building: later kinds refer to earlier ones.
 _ORDER = (ast.Param, ast.Input, ast.Hierarchy, ast.Category, ast.Categories, ast.Costs, ast.Distance, ast.Actions)

@@ -20,57 +20,72 @@ def build_hierarchy(d: Declared, x: ast.Hierarchy) -> Hierarchy:
         require_ending(x.body, "a hierarchy", "csv", "json")
         found = _paths_from_json(x.body, read_json(x.body.path, d.files.read(x.body.path)))
         require_all_keys(d, x.body, found, d.labels, "label")
+        paths = [found[label] for label in d.labels]
     else:
-        found = _paths_in_place(d, x)
-    missing = [label for label in d.labels if label not in found]
-    if missing:
+        paths = _paths_in_place(d, x)
+    return Hierarchy.build(x.name.text, levels, paths, d.labels)
+
+
+def _paths_in_place(d: Declared, x: ast.Hierarchy) -> list[tuple[str, ...]]:
+    """The names above each label, in the order of the labels."""
+    assert not isinstance(x.body, ast.File)
+    above_label: list[tuple[str, ...] | None] = [None] * d.K  # lists, not dicts: there may be a million labels
+    listed_at: list[ast.Item | None] = [None] * d.K
+    good = _place(d, x.body, above_label, listed_at)
+    missing = [label for label, above in zip(d.labels, above_label, strict=True) if above is None]
+    if missing and good:
         d.error(
             "E230",
             x.name.span,
             f"hierarchy {x.name.text!r} does not contain {listed(missing, 'label')}",
             "put every label in it",
         )
+        good = False
+    if not good:
         raise DeclarationFailed
-    return Hierarchy.build(x.name.text, levels, [found[label] for label in d.labels], d.labels)
+    return [above for above in above_label if above is not None]
 
 
-def _paths_in_place(d: Declared, x: ast.Hierarchy) -> dict[str, tuple[str, ...]]:
-    assert not isinstance(x.body, ast.File)
-    found: dict[str, tuple[str, ...]] = {}
-    listed_at: dict[str, ast.Item] = {}
+def _place(
+    d: Declared,
+    body: tuple[ast.Branch | ast.Item, ...],
+    above_label: list[tuple[str, ...] | None],
+    listed_at: list[ast.Item | None],
+) -> bool:
+    """Fill in where each label is; False if there are errors, which are reported."""
     unknown: list[tuple[ast.Item, str]] = []
     inner: dict[tuple[str, ...], ast.Name] = {}
     good = True
-    stack: list[tuple[ast.Branch | ast.Item, tuple[str, ...]]] = [(part, ()) for part in reversed(x.body)]
+    stack: list[tuple[ast.Branch | ast.Item, tuple[str, ...]]] = [(part, ()) for part in reversed(body)]
     while stack:
         part, above = stack.pop()
         if isinstance(part, ast.Branch):
             path = (*above, part.name.text)
             if path in inner:
-                message, first = f"node {part.name.text!r} appears twice under one parent", inner[path]
-                d.error("E231", part.name.span, message, "merge the two", related=[Related(first.span, LISTED_FIRST)])
+                message, other = f"node {part.name.text!r} appears twice under one parent", inner[path]
+                d.error("E231", part.name.span, message, "merge the two", related=[Related(other.span, LISTED_FIRST)])
                 good = False
             inner.setdefault(path, part.name)
             stack.extend((child, path) for child in reversed(part.children))
             continue
         for name in expand(part):
-            if name not in d.index:
+            y = d.index.get(name)
+            if y is None:
                 unknown.append((part, name))
-            elif name in found:
+                continue
+            first = listed_at[y]
+            if first is not None:
                 d.error(
                     "E231",
                     part.span,
                     f"label {name!r} appears twice in the hierarchy",
                     "a label has one place in a tree: remove one",
-                    related=[Related(listed_at[name].span, LISTED_FIRST)],
+                    related=[Related(first.span, LISTED_FIRST)],
                 )
                 good = False
-            found[name] = above
-            listed_at.setdefault(name, part)
-    report_unknown(d, unknown, d.labels, listed_at.values(), "label")
-    if unknown or not good:
-        raise DeclarationFailed
-    return found
+            above_label[y], listed_at[y] = above, first or part
+    report_unknown(d, unknown, d.labels, filter(None, listed_at), "label")
+    return good and not unknown
 
 
 def _paths_from_csv(d: Declared, file: ast.File) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:

@@ -68,6 +68,15 @@ def _labels_from(d: Declared, file: ast.File) -> list[str]:
     refuse_column_clauses(file)
     if ending(file) == "csv":
         table = d.files.table(file.path)
+        if table.starts_with_index and file.column is None:
+            named = [name_text(name) for name in table.header[1:] if name]
+            ways = [Fix.add(file.span.source, file.span.end, f" column {name}") for name in named]
+            d.error(
+                "E309", file.span,
+                f"the first column of {file.path} is an index of its rows ({table.rows[0][0]}, ...) without a name",
+                f"add `column NAME`; it has {', '.join(named)}", fixes=ways,
+            )  # fmt: skip
+            raise DeclarationFailed
         d.label_column = file.column.text if file.column else table.header[0]
         return list(table.keyed(d.label_column)[1])
     require_ending(file, "labels", "csv", "json")

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -189,6 +190,16 @@ class Atom(ABC):
         return np.flatnonzero(self.batch(Sets(np.eye(self.K, dtype=bool))))
 
 
+def fingerprint(numbers: Floats | Ints) -> object:
+    """A key that is equal for equal arrays: their bytes, or a hash of these if they are many.
+
+    >>> fingerprint(np.arange(3)) == fingerprint(np.arange(3)), len(fingerprint(np.arange(10_000)))
+    (True, 16)
+    """
+    data = numbers.tobytes()
+    return hashlib.blake2b(data, digest_size=16).digest() if isinstance(data, bytes) and len(data) > 256 else data
+
+
 class CostAtom(Atom):
     """An atom of the costs of labels."""
 
@@ -199,9 +210,9 @@ class CostAtom(Atom):
         self.K = K
         self.costs = costs.values
 
-    @property
+    @cached_property
     def key(self) -> tuple[object, ...]:
-        return (self.name, self.costs.tobytes())
+        return (self.name, fingerprint(self.costs))
 
 
 class CategoryAtom(Atom):
@@ -215,9 +226,9 @@ class CategoryAtom(Atom):
         self.K = K
         self.category = category
 
-    @property
+    @cached_property
     def key(self) -> tuple[object, ...]:
-        return (self.name, self.category.members.tobytes())
+        return (self.name, fingerprint(self.category.members))
 
     @property
     def interval(self) -> Interval:

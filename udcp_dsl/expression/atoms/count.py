@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets
+from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets, fingerprint
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import Bools, Costs, Family, Floats, Ints
 from udcp_dsl.expression.facts import Interval
@@ -28,9 +28,14 @@ class Count(Atom):
         self.weighted = costs is not None
         self.weights: Floats = np.ones(len(family)) if costs is None else costs.values
 
-    @property
+    @cached_property
     def key(self) -> tuple[object, ...]:
-        return (self.name, self.family.starts.tobytes(), self.family.members.tobytes(), self.weights.tobytes())
+        return (
+            self.name,
+            fingerprint(self.family.starts),
+            fingerprint(self.family.members),
+            fingerprint(self.weights),
+        )
 
     @property
     def most(self) -> int | None:

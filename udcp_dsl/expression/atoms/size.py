@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
-from udcp_dsl.expression.atoms.atom import Atom, Held, LinearIncrement, Sets
+from udcp_dsl.expression.atoms.atom import Atom, Held, LinearIncrement, Sets, fingerprint
 from udcp_dsl.expression.domain import Category, Floats, Ints
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive
@@ -24,9 +25,9 @@ class Size(Atom):
         self.category = category if category is not None and len(category.members) < K else None
         self.weights: Floats = np.ones(K) if self.category is None else self.category.mask.astype(np.float64)
 
-    @property
+    @cached_property
     def key(self) -> tuple[object, ...]:
-        return (self.name, None if self.category is None else self.category.members.tobytes())
+        return (self.name, None if self.category is None else fingerprint(self.category.members))
 
     @property
     def most(self) -> int:

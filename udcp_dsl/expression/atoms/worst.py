@@ -6,10 +6,11 @@ The loss of the best single action, if the true label is the worst one of the se
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
-from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets
+from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets, fingerprint
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import Actions, Floats, Ints
 from udcp_dsl.expression.entries import MinMaxTable
@@ -31,9 +32,9 @@ class Worst(Atom):
     def actions(self) -> Actions:
         return self._actions
 
-    @property
+    @cached_property
     def key(self) -> tuple[object, ...]:
-        return (self.name, self.losses.shape, self.losses.tobytes())
+        return (self.name, self.losses.shape, fingerprint(self.losses))
 
     def value(self, S: frozenset[int]) -> float:
         if not S:

@@ -162,8 +162,10 @@ def cell_from_dict(data: object, level: Fraction, rule: Rule, *, randomize: bool
 def _steps_from(data: object) -> Steps:
     d = fields(data, ("limits", "taus"), "steps")
     limits, taus = (np.array(decode(d[name], name), dtype=np.float64) for name in ("limits", "taus"))
-    # Steps may be equal: the first is at minus infinity and the last at infinity, and so may be a score.
-    rising = bool((limits[1:] >= limits[:-1]).all()) and bool((taus[1:] >= taus[:-1]).all())
-    if taus.size != limits.size + 1 or not rising or taus[-1] != math.inf:
+    # The first step is at minus infinity and the last at infinity, and so may be a score: equal steps are at the ends.
+    equal = np.isinf(taus[1:]) & (taus[1:] == taus[:-1])
+    rising = bool((limits[1:] >= limits[:-1]).all()) and bool(((taus[1:] > taus[:-1]) | equal).all())
+    many = max(np.isposinf(taus).sum(), np.isneginf(taus).sum()) > 2
+    if taus.size != limits.size + 1 or not rising or many or taus[-1] != math.inf:
         raise InputError(f"calibration cell: the steps are damaged; {RESAVE}")
     return Steps(_frozen(limits), _frozen(taus))

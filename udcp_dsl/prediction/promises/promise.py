@@ -394,7 +394,7 @@ class Promise(Cellwise):
 
     @property
     def before_fit(self) -> Promise:
-        """The promise as it was before calibration: with `miss`, alpha is open again."""
+        """The promise as it was before calibration, where `miss` leaves alpha open."""
         return self if self.miss is None else replace(self, alpha=None)
 
     def harm(self, loss: Loss, inputs: RowInputs | None = None) -> Harm | None:

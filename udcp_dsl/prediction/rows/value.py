@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=np.generic)
 
+# Columns that stages of calibration add.
+ADDED_BY_STAGES = ("top", "stratum", "anchor", "decided", "place")
 NOT_PER_ROW = ("labels", "columns", "counted")  # the fields of `Rows` that hold for all rows together
 
 
@@ -242,7 +244,7 @@ def rows_of(
             )
         if not empty:
             refuse_no_rows(given.P)
-        rows = given
+        rows = given.with_columns(**dict.fromkeys(ADDED_BY_STAGES))
         if class_names is not None:
             rows = replace(given, columns=given.columns or class_names, counted=False)
     else:

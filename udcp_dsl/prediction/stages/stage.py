@@ -69,7 +69,7 @@ class FitContext:
             strata = Strata.of_groups(rows.groups, strata.alphas)
         elif self.promise.by_class:
             strata = Strata("class", n_classes=self.oracle.loss.K)
-        return replace(self, strata=strata, total=total or self.total).counting(rows)
+        return replace(self, strata=strata, left=len(rows), total=total or self.total)
 
     def counting(self, rows: Rows) -> FitContext:
         """The context with the counts of these rows, whose strata are known."""

@@ -152,24 +152,27 @@ def test_weights_by_group_class_and_difficulty() -> None:
         assert Calibration.from_dict(c.as_dict(), c.alpha, strata, c.rule, randomize=False).as_dict() == c.as_dict()
 
 
+def read_back(made: Calibration, plain: Any) -> Calibration:
+    return Calibration.from_dict(plain, made.alpha, made.strata, made.rule, randomize=False)
+
+
 @pytest.mark.parametrize("scores", [[1.0, 2.0, math.inf], [1.0, math.inf, math.inf], [math.inf] * 3])
 def test_a_calibration_with_infinite_scores_is_read_back(scores: list[float]) -> None:
     for weights in ([1.0, 0.5, 2.0], [0.0, 0.0, 1.0]):
-        made = calibrate(scores, alphas=[0.3, 0.6], weights=weights, already_warned=True)
-        plain = json.loads(json.dumps(made.as_dict()))
-        again = Calibration.from_dict(plain)
+        made = calibrate(scores, alpha=0.6, weights=weights, already_warned=True)
+        again = read_back(made, json.loads(json.dumps(made.as_dict())))
         assert again.as_dict() == made.as_dict()
         new = np.array([0.0, 0.4, 1.0, 9.0])
-        np.testing.assert_array_equal(again.tau(0.6, weights=new), made.tau(0.6, weights=new))
+        np.testing.assert_array_equal(again.tau(weights=new), made.tau(weights=new))
 
 
 @pytest.mark.parametrize("taus", [[2.0, 2.0, "inf"], [2.0, 1.0, "inf"], [1.0, "inf", "inf", "inf"], [1.0, 2.0, 3.0]])
 def test_steps_that_no_scores_give_are_refused(taus: list[Any]) -> None:
-    made = calibrate([1.0, 2.0, 3.0], alphas=0.5, weights=[1.0, 1.0, 2.0]).as_dict()
-    (cell,) = made["cells"]  # type: ignore[misc]  # plain data
-    cell["steps"] = [{"limits": [float(i) for i in range(len(taus) - 1)], "taus": taus}]
+    made = calibrate([1.0, 2.0, 3.0], alpha=0.5, weights=[1.0, 1.0, 2.0])
+    plain: Any = made.as_dict()
+    plain["cells"][0]["steps"] = {"limits": [float(i) for i in range(len(taus) - 1)], "taus": taus}
     with pytest.raises(InputError, match="the steps are damaged"):
-        Calibration.from_dict(made)
+        read_back(made, plain)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from udcp_dsl.cli import main
 from udcp_dsl.prediction.rows.column_roles import ENTRIES, ROLES, Columns
 from udcp_dsl.prediction.rows.reading import read_rows
 from udcp_dsl.prediction.rows.source import open_rows
-from udcp_dsl.prediction.rows.value import NOT_PER_ROW, Rows
+from udcp_dsl.prediction.rows.value import ADDED_BY_STAGES, NOT_PER_ROW, Rows
 
 VERBS = ("calibrate", "predict", "evaluate", "monitor", "compare", "order", "gap", "validate", "studio")
 
@@ -49,12 +49,8 @@ def test_options_are_those_that_are_declared(verb: str) -> None:
         assert (options[name].help, options[name].multiple) == (declared[name].help, declared[name].several)
 
 
-# What stages add, beside what a table holds.
-ADDED = {"top", "stratum", "anchor", "decided", "place"}
-
-
 def test_what_belongs_to_rows_is_a_field_of_them() -> None:
-    assert set(ENTRIES.values()) == {x.name for x in fields(Rows)} - {*NOT_PER_ROW, "P", "inputs", *ADDED}
+    assert set(ENTRIES.values()) == {x.name for x in fields(Rows)} - {*NOT_PER_ROW, "P", "inputs", *ADDED_BY_STAGES}
 
 
 def test_lists_of_columns_are_lists() -> None:
