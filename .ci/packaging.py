@@ -28,7 +28,7 @@ MUST_HOLD = (
 # Tests that compile many kernels are not among them: the suite has run those.
 TESTS = (
     *(f"tests/udcp_dsl/cli/test_{name}.py" for name in ("new", "predict", "process")),
-    "tests/udcp_dsl/prediction/test_oracle.py",
+    "tests/udcp_dsl/predict/test_oracle.py",
     *(
         f"tests/udcp_dsl/report/test_page.py::test_{name}"
         for name in ("nothing_partial_is_written", "no_examples_no_browser")

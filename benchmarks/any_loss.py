@@ -29,8 +29,8 @@ import numpy as np
 from writing import write
 
 import udcp_dsl as udcp
-from udcp_dsl.prediction.rows.value import Rows
-from udcp_dsl.prediction.stages.anchors import find_anchor
+from udcp_dsl.predict.stages.anchor import find_anchor
+from udcp_dsl.rows.rows import Rows
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"

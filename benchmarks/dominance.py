@@ -32,10 +32,10 @@ from rich.console import Console
 from writing import between_markers, write
 
 import udcp_dsl as udcp
-from udcp_dsl.prediction.calibrate import DEFAULT_GRID
-from udcp_dsl.prediction.files import atomic_write
-from udcp_dsl.prediction.rows.value import Rows
-from udcp_dsl.prediction.stages.anchors import MAX_ROWS, find_anchor
+from udcp_dsl.files import atomic_write
+from udcp_dsl.predict.calibrate import DEFAULT_GRID
+from udcp_dsl.predict.stages.anchor import MAX_ROWS, find_anchor
+from udcp_dsl.rows.rows import Rows
 
 ROOT = Path(__file__).parent.parent
 RESULTS = Path(__file__).parent / "results"

@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 import udcp_dsl as udcp
-from udcp_dsl.validation.fitting.suggestions import candidate_sets
+from udcp_dsl.fit.suggestions import candidate_sets
 
 SPECS = {
     "2 parameters, 12 labels": """

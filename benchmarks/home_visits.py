@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import udcp_dsl as udcp
-from udcp_dsl.prediction.files import atomic_write
+from udcp_dsl.files import atomic_write
 
 ROOT = Path(__file__).parent.parent
 SPEC = ROOT / "specs" / "home_visits" / "home_visits.loss"

@@ -30,7 +30,7 @@ from writing import between_markers, write
 
 import udcp_dsl as udcp
 from udcp_dsl.datasets.example_specs import language_losses
-from udcp_dsl.prediction.files import atomic_write
+from udcp_dsl.files import atomic_write
 
 RESULTS = Path(__file__).parent / "results"
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"

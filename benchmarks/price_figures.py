@@ -17,11 +17,11 @@ from dominance_cases import SYNTHETIC, declarations, posteriors
 from writing import between_markers, write
 
 import udcp_dsl as udcp
-from udcp_dsl.prediction.calibrate import DEFAULT_GRID
+from udcp_dsl.predict.calibrate import DEFAULT_GRID
 from udcp_dsl.report.drawing import rendered
 from udcp_dsl.report.figures import Figure
-from udcp_dsl.report.hull_figure import Point, hull_figure
-from udcp_dsl.report.palette import MUTED, styles
+from udcp_dsl.report.hull import Point, hull_figure
+from udcp_dsl.report.look import MUTED, styles
 from udcp_dsl.report.plots import Hover
 
 FOLDER = ROOT / "docs" / "figures"

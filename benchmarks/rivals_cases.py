@@ -17,8 +17,8 @@ from scipy.special import softmax
 
 import udcp_dsl as udcp
 from udcp_dsl import datasets
-from udcp_dsl.prediction.probability_repair import fit_repair
-from udcp_dsl.prediction.stages.repair import MAX_ROWS, MIN_ROWS, SHARE
+from udcp_dsl.predict.repair import fit_repair
+from udcp_dsl.predict.stages.repair import MAX_ROWS, MIN_ROWS, SHARE
 
 ROOT = Path(__file__).parent.parent
 LANGUAGES = ("languages, normalised", "languages, raw", "texts through torch")

@@ -98,9 +98,9 @@ def measured(folder: Path, K: int, kind: str) -> dict[str, float]:
     pa.array([0])  # imports pandas, where that is installed
 
     import udcp_dsl as udcp
-    from udcp_dsl.prediction.rows.source import open_rows
-    from udcp_dsl.prediction.streams.manifest import open_folder
-    from udcp_dsl.prediction.streams.predicting import predict_parts
+    from udcp_dsl.cluster.folders import open_folder
+    from udcp_dsl.cluster.streams import predict_parts
+    from udcp_dsl.rows.source import open_rows
 
     predictor = udcp.SetPredictor.load(folder / "predictor.json")
     level, labels = predictor.alphas[0], predictor.loss.labels
@@ -157,9 +157,9 @@ def measured(folder: Path, K: int, kind: str) -> dict[str, float]:
 def stages(folder: Path) -> dict[str, float]:
     """CPU microseconds a row of reading and checking, of scoring, of costs, and of writing, one after the other."""
     import udcp_dsl as udcp
-    from udcp_dsl.prediction.rows.source import open_rows
-    from udcp_dsl.prediction.streams.answering import output_of
-    from udcp_dsl.prediction.writing import open_sets
+    from udcp_dsl.cluster.streams import output_of
+    from udcp_dsl.rows.source import open_rows
+    from udcp_dsl.rows.writing import open_sets
 
     predictor = udcp.SetPredictor.load(folder / "predictor.json")
     source = open_rows(folder / "in" / "part-0.parquet", predictor.loss.labels, id_column="id")
@@ -192,7 +192,7 @@ def layouts(folder: Path, K: int) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from udcp_dsl.prediction.rows.source import open_rows
+    from udcp_dsl.rows.source import open_rows
 
     P = rows(PART, K, 0, "sure")
     labels = [str(y) for y in range(K)]
@@ -250,7 +250,7 @@ def layouts(folder: Path, K: int) -> None:
 def by_dask(folder: Path, workers: int) -> float:
     """Rows a second of so many workers, which have begun already."""
     import udcp_dsl as udcp
-    from udcp_dsl.dask import connected, predict_parts
+    from udcp_dsl.cluster.dask import connected, predict_parts
 
     predictor = udcp.SetPredictor.load(folder / "predictor.json")
     with connected(None, workers) as client:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import udcp_dsl as udcp
-from udcp_dsl.prediction.files import atomic_write
+from udcp_dsl.files import atomic_write
 
 SPEC = Path(__file__).parent.parent / "specs" / "tickets" / "tickets.loss"
 ROWS, SEED = 2000, 0

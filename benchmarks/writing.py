@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from udcp_dsl.prediction.files import atomic_write
+from udcp_dsl.files import atomic_write
 
 
 def write(path: Path, text: str) -> None:

@@ -47,7 +47,7 @@ WITHOUT_KERNELS = tuple(
     for path in """
         test_deep test_generated test_house test_mutated test_reference
         udcp_dsl/compile/ udcp_dsl/expression/ udcp_dsl/language/ udcp_dsl/torch/
-        udcp_dsl/prediction/calibrate/ udcp_dsl/prediction/rows/ udcp_dsl/prediction/test_writing
+        udcp_dsl/predict/calibrate/ udcp_dsl/rows/ udcp_dsl/predict/test_writing
         udcp_dsl/test_datasets udcp_dsl/test_diagnostics udcp_dsl/test_loss
         udcp_dsl/cli/test_eval udcp_dsl/cli/test_format udcp_dsl/cli/test_mistakes
         udcp_dsl/cli/test_new udcp_dsl/cli/test_process
@@ -274,10 +274,10 @@ def promised() -> None:
 @pytest.fixture
 def few_promises(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Validation tries no promises, or where a test is `promised` some trials of each, a third of all its time. The
-    slow run tries all of them, and so does tests/udcp_dsl/validation/test_promises.py."""
+    slow run tries all of them, and so does tests/udcp_dsl/check/test_promises.py."""
     if slow_run(request.config) or request.path.name.endswith("promises.py"):
         return
-    from udcp_dsl.validation import promises
+    from udcp_dsl.check import promises
 
     monkeypatch.setattr(promises, "_TRIALS", promises._FEWEST)
     if "promised" not in request.fixturenames:
@@ -293,8 +293,8 @@ def every_classifier() -> None:
 def few_classifiers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Validation tries coverage with three kinds of classifiers, in a fifth of the time, but for `every_classifier` and
     in the slow run."""
-    from udcp_dsl.testing.coverage import CLASSIFIERS
-    from udcp_dsl.validation import coverage_trials
+    from udcp_dsl.check import coverage as coverage_trials
+    from udcp_dsl.check.coverage import CLASSIFIERS
 
     if not slow_run(request.config) and "every_classifier" not in request.fixturenames:
         kinds = ("overconfident", "saturated", "tied")

@@ -14,12 +14,10 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
-import udcp_dsl.prediction.calibrate.calibration as calibration
-import udcp_dsl.prediction.calibrate.rule as rule
+import udcp_dsl.predict.calibrate.rule as rule
+import udcp_dsl.predict.calibrate.thresholds as calibration
 from udcp_dsl import InputError
-from udcp_dsl.prediction.calibrate import coverage_law, rank
-from udcp_dsl.prediction.oracle import Oracle
-from udcp_dsl.testing.coverage import (
+from udcp_dsl.check.coverage import (
     CLASSIFIERS,
     Problem,
     Source,
@@ -30,11 +28,13 @@ from udcp_dsl.testing.coverage import (
     pooled_chance,
     significant_trials,
 )
+from udcp_dsl.predict.calibrate import coverage_law, rank
+from udcp_dsl.predict.oracle import Oracle
 
 if TYPE_CHECKING:
     from tests.conftest import Sizes
 
-pytestmark = pytest.mark.filterwarnings("ignore::udcp_dsl.prediction.calibrate.CalibrationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::udcp_dsl.predict.calibrate.CalibrationWarning")
 
 FAMILY_WISE = 1e-5  # for each of the tests below, of which there are fewer than ten an oracle
 

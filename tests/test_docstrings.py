@@ -62,7 +62,7 @@ def _undocumented(function: Any) -> set[str]:
 def test_every_public_name_has_a_page() -> None:
     shown = {name.partition(":")[2] for name in python_pages.names()}
     assert set(udcp_dsl.__all__) <= shown
-    for module in ("udcp_dsl.testing", "udcp_dsl.datasets"):
+    for module in ("udcp_dsl.check", "udcp_dsl.datasets"):
         assert {f"{module}:{name}" for name in import_module(module).__all__} <= set(python_pages.names())
     pytest.importorskip("torch")
     assert {f"udcp_dsl.torch:{name}" for name in import_module("udcp_dsl.torch").__all__} <= set(python_pages.names())

@@ -55,8 +55,8 @@ DRAWN = re.compile(r"\b(rng|random|default_rng|draw|drawn|seed|trial)\b")
 # Long loops whose length is part of the case, so that no profile changes it.
 INHERENT = {
     "udcp_dsl/cli/test_solving.py: test_ctrl_c_ends_all_processes_and_keeps_what_was_solved": "waits for a process",
-    "udcp_dsl/prediction/calibrate/test_levels.py: test_rank_and_points_needed_against_counting": "every case",
-    "udcp_dsl/prediction/rows/test_damaged_tables.py: test_a_flipped_bit_is_an_input_error_that_names_the_file": "every"
+    "udcp_dsl/predict/calibrate/test_levels.py: test_rank_and_points_needed_against_counting": "every case",
+    "udcp_dsl/rows/test_damaged_tables.py: test_a_flipped_bit_is_an_input_error_that_names_the_file": "every"
     " byte, but for those at which pyarrow ends the process",
     "udcp_dsl/studio/test_attack.py: test_half_requests_that_go_silent_do_not_keep_others_out": "as many connections as"
     " keep others out",

@@ -9,6 +9,16 @@ import pytest
 from hypothesis import find, given
 
 import udcp_dsl as udcp
+from udcp_dsl.check import (
+    GeneratedSpec,
+    all_masks,
+    assert_facts,
+    assert_meaning,
+    label_sets,
+    losses,
+    probabilities,
+    specs,
+)
 from udcp_dsl.diagnostics import Source
 from udcp_dsl.expression import prove
 from udcp_dsl.expression.atoms import ATOMS
@@ -22,17 +32,7 @@ from udcp_dsl.expression.facts import Interval
 from udcp_dsl.language import ast
 from udcp_dsl.language.parse import parse
 from udcp_dsl.language.unparse import unparse
-from udcp_dsl.prediction.rows.probability_matrix import probabilities as checked_probabilities
-from udcp_dsl.testing import (
-    GeneratedSpec,
-    all_masks,
-    assert_facts,
-    assert_meaning,
-    label_sets,
-    losses,
-    probabilities,
-    specs,
-)
+from udcp_dsl.rows.matrix import probabilities as checked_probabilities
 
 if TYPE_CHECKING:
     from tests.conftest import SeenAmong

@@ -26,7 +26,8 @@ import pyarrow.feather
 import pyarrow.parquet
 
 import udcp_dsl as udcp
-from udcp_dsl.prediction.rows import reading, row_attributes
+from udcp_dsl.rows import columns as row_attributes
+from udcp_dsl.rows import source as reading
 
 if TYPE_CHECKING:
     from tests.conftest import Sizes
@@ -112,7 +113,7 @@ def _mutant(good: dict[str, bytes], kind: str, rng: random.Random, mutate: Mutat
 
 def _resealed(data: bytes, rng: random.Random, mutate: Mutate) -> bytes:
     """A saved predictor that was changed and given a hash that fits, so that more than the hash must refuse it."""
-    from udcp_dsl.prediction.saved import _hash
+    from udcp_dsl.predict.saved import _hash
 
     content = json.loads(data)
     target: Any = content

@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
+from udcp_dsl.check import specs
 from udcp_dsl.diagnostics import Diagnostic
 from udcp_dsl.language.words import RESERVED
-from udcp_dsl.testing import specs
 
 if TYPE_CHECKING:
     from tests.conftest import ExamplesOf, Sizes

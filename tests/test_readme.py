@@ -61,7 +61,7 @@ def test_every_command_of_the_readme_exists() -> None:
 
 
 def test_the_table_of_oracles_is_what_they_say_of_themselves() -> None:
-    from udcp_dsl.prediction.oracle import declaration_of
+    from udcp_dsl.predict.oracle import declaration_of
 
     table = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \|$", (ROOT / "docs/oracles.md").read_text(), re.M)
     told = {name: (does, fits) for name, does, fits in table if declaration_of(name) is not None}
@@ -76,7 +76,7 @@ def test_the_page_on_oracles_lists_their_options_with_their_defaults() -> None:
     from importlib.metadata import entry_points
     from inspect import Parameter, signature
 
-    from udcp_dsl.prediction.oracle import GROUP
+    from udcp_dsl.predict.oracle import GROUP
     from udcp_solvers.ilp import LEVELS
 
     page = (ROOT / "docs/oracles.md").read_text()

@@ -32,13 +32,13 @@ OPTION = """    sharpen: float | None = option(
 KEYWORD = "        sharpen: float | None = None,\n"
 # The file, the line that is there, and what is put before it.
 EDITS = [
-    ("prediction/promises/promise.py", "    nonempty: bool = option(", OPTION),
-    ("prediction/predictor.py", "        nonempty: bool = False,\n", KEYWORD),
+    ("predict/promise.py", "    nonempty: bool = option(", OPTION),
+    ("predict/predictor.py", "        nonempty: bool = False,\n", KEYWORD),
     ("sklearn.py", "        nonempty: bool = False,\n", KEYWORD),
     (
-        "prediction/stages/chain.py",
-        "from udcp_dsl.prediction.stages.stage import ",
-        "from udcp_dsl.prediction.stages.sharpening import Sharpening\n",
+        "predict/chain.py",
+        "from udcp_dsl.predict.stages.stage import ",
+        "from udcp_dsl.predict.stages.sharpening import Sharpening\n",
     ),
 ]
 STAGES = "STAGES: tuple[type[Stage], ...] = ("
@@ -48,8 +48,8 @@ def test_a_stage_and_an_option(tmp_path: Path) -> None:
     root = Path(udcp_dsl.__file__).parent
     ignore = shutil.ignore_patterns("*.pyc.*", "*.nb?", "*.tmp*")
     shutil.copytree(root, tmp_path / "udcp_dsl", ignore=ignore)
-    shutil.copy(TOY / "sharpening.py", tmp_path / "udcp_dsl/prediction/stages")
-    for name, before, added in [*EDITS, ("prediction/stages/chain.py", STAGES, "")]:
+    shutil.copy(TOY / "sharpening.py", tmp_path / "udcp_dsl/predict/stages")
+    for name, before, added in [*EDITS, ("predict/chain.py", STAGES, "")]:
         file = tmp_path / "udcp_dsl" / name
         text = file.read_text(encoding="utf-8")
         assert text.count(before) == 1, (name, before)

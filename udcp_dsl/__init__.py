@@ -15,17 +15,20 @@ if TYPE_CHECKING:
     from udcp_dsl import datasets as datasets
     from udcp_dsl import sklearn as sklearn
     from udcp_dsl import torch as torch
-    from udcp_dsl.comparison import Comparison, Sweep, compare, sweep
+    from udcp_dsl.fit import Fit, fit_params
     from udcp_dsl.loss import Loss, load, loads
-    from udcp_dsl.prediction.evaluation import Evaluation, evaluate
-    from udcp_dsl.prediction.monitor import Alarm, Monitor
-    from udcp_dsl.prediction.oracle import make_oracle, oracle_names
-    from udcp_dsl.prediction.predictor import SetPredictor
-    from udcp_dsl.prediction.probability_repair import LabelShift, Repair
-    from udcp_dsl.prediction.promises.promise import Promise
-    from udcp_dsl.prediction.promises.shift import weights_from_classifier
-    from udcp_dsl.prediction.sets import PredictionSets
-    from udcp_dsl.validation.fitting import Fit, fit_params
+    from udcp_dsl.measure.compare import compare
+    from udcp_dsl.measure.comparison import Comparison
+    from udcp_dsl.measure.evaluate import Evaluation, evaluate
+    from udcp_dsl.measure.monitor import Monitor
+    from udcp_dsl.measure.monitored import Alarm
+    from udcp_dsl.measure.sweep import Sweep, sweep
+    from udcp_dsl.predict.oracle import make_oracle, oracle_names
+    from udcp_dsl.predict.predictor import SetPredictor
+    from udcp_dsl.predict.promise import Promise
+    from udcp_dsl.predict.repair import LabelShift, Repair
+    from udcp_dsl.predict.sets import PredictionSets
+    from udcp_dsl.predict.shift_weights import weights_from_classifier
 
 __version__ = "0.4.0.dev0"
 
@@ -61,17 +64,20 @@ __all__ = [
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
-        "comparison": "Comparison Sweep compare sweep",
+        "fit": "Fit fit_params",
         "loss": "Loss load loads",
-        "prediction.evaluation": "Evaluation evaluate",
-        "prediction.monitor": "Alarm Monitor",
-        "prediction.oracle": "make_oracle oracle_names",
-        "prediction.predictor": "SetPredictor",
-        "prediction.probability_repair": "LabelShift Repair",
-        "prediction.promises.promise": "Promise",
-        "prediction.promises.shift": "weights_from_classifier",
-        "prediction.sets": "PredictionSets",
-        "validation.fitting": "Fit fit_params",
+        "measure.evaluate": "Evaluation evaluate",
+        "measure.compare": "compare",
+        "measure.comparison": "Comparison",
+        "measure.monitor": "Monitor",
+        "measure.monitored": "Alarm",
+        "measure.sweep": "Sweep sweep",
+        "predict.oracle": "make_oracle oracle_names",
+        "predict.predictor": "SetPredictor",
+        "predict.repair": "LabelShift Repair",
+        "predict.promise": "Promise",
+        "predict.shift_weights": "weights_from_classifier",
+        "predict.sets": "PredictionSets",
     },
     modules=("datasets", "sklearn", "torch"),  # each needs an extra, so that `from udcp_dsl import *` leaves them out
 )

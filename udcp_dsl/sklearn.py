@@ -35,23 +35,21 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.domain import WHOLE_NUMBER
 from udcp_dsl.expression.rows.given import RowInputs
 from udcp_dsl.loss import Loss, load, loads
-from udcp_dsl.prediction.calibrate import Level, exact_level, show_level
-from udcp_dsl.prediction.calibrate.checked_arrays import as_weights
-from udcp_dsl.prediction.calibrate.cross import CrossCalibration, equal_folds, warn_of_many_folds
-from udcp_dsl.prediction.containers import refuse_another_index
-from udcp_dsl.prediction.evaluation import Evaluation, evaluate, measure
-from udcp_dsl.prediction.input_warnings import warn_of_high_alpha
-from udcp_dsl.prediction.oracle import Oracle, make_oracle
-from udcp_dsl.prediction.predictor import SetPredictor
-from udcp_dsl.prediction.probability_repair import Repair
-from udcp_dsl.prediction.promises.promise import OPTIONS, Promise, Temperature
-from udcp_dsl.prediction.rows import Rows, row_attributes, rows_of
-from udcp_dsl.prediction.rows.probability_matrix import check_class_names, names_of_classes
-from udcp_dsl.prediction.rows.value import indexed_inputs
-from udcp_dsl.prediction.sets import PredictionSets
-from udcp_dsl.prediction.stages.anchors import find_anchor
-from udcp_dsl.prediction.stages.chain import plain, read
-from udcp_dsl.prediction.stages.stage import FitContext
+from udcp_dsl.measure.evaluate import Evaluation, evaluate, measure
+from udcp_dsl.predict.calibrate import Level, exact_level, show_level
+from udcp_dsl.predict.calibrate.cross import CrossCalibration, equal_folds, warn_of_many_folds
+from udcp_dsl.predict.chain import plain, read
+from udcp_dsl.predict.oracle import Oracle, make_oracle
+from udcp_dsl.predict.predictor import SetPredictor
+from udcp_dsl.predict.promise import OPTIONS, Promise, Temperature
+from udcp_dsl.predict.repair import Repair
+from udcp_dsl.predict.row_warnings import warn_of_high_alpha
+from udcp_dsl.predict.sets import PredictionSets
+from udcp_dsl.predict.stages.anchor import find_anchor
+from udcp_dsl.predict.stages.stage import FitContext
+from udcp_dsl.rows.columns import are_positions, as_weights, refuse_another_index, truth
+from udcp_dsl.rows.matrix import check_class_names, names_of_classes
+from udcp_dsl.rows.rows import Rows, indexed_inputs, rows_of
 from udcp_dsl.sklearn_scoring import SetScorer, set_scorer
 
 __all__ = ["SetScorer", "UtilitySetClassifier", "set_scorer"]
@@ -555,7 +553,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         loss = self._loss_for(classes)
         if self.class_names is not None:
             check_class_names(self.class_names, loss.labels)
-        elif row_attributes.are_positions([_plain(c) for c in classes], loss.labels):
+        elif are_positions([_plain(c) for c in classes], loss.labels):
             own, encoded = (", ".join(names[:_NAMED]) for names in (loss.labels, sorted(loss.labels)))
             raise InputError(
                 f"the classes are integers, and the labels of the loss are names, in the order {own} ...; encoders "
@@ -673,9 +671,9 @@ def _positions(
     """The position of the label of each class; integers, unless labels are numbers, are positions in `class_names`."""
     entries = [_plain(c) for c in classes]
     try:
-        if class_names is None or not row_attributes.are_positions(entries, labels):
-            return row_attributes.truth(entries, labels)
+        if class_names is None or not are_positions(entries, labels):
+            return truth(entries, labels)
         names = names_of_classes(class_names)
-        return row_attributes.truth([names[i] for i in row_attributes.truth(entries, names)], labels)
+        return truth([names[i] for i in truth(entries, names)], labels)
     except InputError as error:
         raise InputError(f"{what} and the labels of the loss do not match: {error}") from None

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.calibrate import Level
-from udcp_dsl.prediction.evaluation import Evaluation
+from udcp_dsl.measure.evaluate import Evaluation
+from udcp_dsl.predict.calibrate import Level
 
 Measure = Literal["coverage", "neg_cost", "neg_size"]
 

@@ -29,7 +29,7 @@ import numpy as np
 import snippets
 from numpy.typing import NDArray
 
-from udcp_dsl.prediction.files import atomic_write
+from udcp_dsl.files import atomic_write
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -19,10 +19,10 @@ from problems import Problem, language_tree
 
 import udcp_dsl as udcp
 from udcp_dsl import Comparison, Loss, datasets
-from udcp_dsl.comparison import FRACTIONS, Run, compare, median_of_means
-from udcp_dsl.comparison.splits import deal
-from udcp_dsl.prediction.calibrate import DEFAULT_GRID, threshold
-from udcp_dsl.prediction.evaluation import SIZE_BINS
+from udcp_dsl.measure.compare import FRACTIONS, compare, deal
+from udcp_dsl.measure.comparison import Run, median_of_means
+from udcp_dsl.measure.evaluate import SIZE_BINS
+from udcp_dsl.predict.calibrate import DEFAULT_GRID, threshold
 
 ALPHA = Fraction(1, 10)
 ABOUT_TEXTS = "hashed n-grams through torch"

@@ -8,7 +8,7 @@ from typing import Any
 from figures import COSTS, FAULTS, SHAPES
 from losses import NAMES
 
-from udcp_dsl.prediction.evaluation import SIZE_BINS
+from udcp_dsl.measure.evaluate import SIZE_BINS
 
 Data = dict[str, Any]
 

@@ -34,8 +34,8 @@ from problems import Problem, clustered
 from taxonomies import Taxonomy
 
 from udcp_dsl import InputError
-from udcp_dsl.prediction.rows import row_attributes
-from udcp_dsl.prediction.rows.reading import read_column, read_rows
+from udcp_dsl.rows import columns as row_attributes
+from udcp_dsl.rows.source import read_column, read_rows
 
 _SOFTMAX = ("model_predictions.npy", "softmax.npy", "softmax.csv")
 _LABELS = ("labels.npy", "labels.csv")

@@ -27,7 +27,7 @@ from published import published
 from taxonomies import folder_of
 
 from udcp_dsl import InputError, SpecWarning
-from udcp_dsl.prediction.files import atomic_write
+from udcp_dsl.files import atomic_write
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results" / "paper"

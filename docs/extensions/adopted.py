@@ -51,8 +51,7 @@ def adopt() -> dict[str, str]:
 
 def options_page() -> str:
     """The options of a predictor, from their declarations."""
-    from udcp_dsl.prediction.promises.option import reference_table
-    from udcp_dsl.prediction.promises.promise import OPTIONS
+    from udcp_dsl.predict.promise import OPTIONS, reference_table
 
     return (
         "# Options of a predictor\n\n"

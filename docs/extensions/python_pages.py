@@ -30,20 +30,20 @@ PAGES: dict[str, tuple[str, list[str]]] = {
         "Measure, compare, watch.",
         [
             *("udcp_dsl:evaluate", "udcp_dsl:Evaluation", "udcp_dsl:compare", "udcp_dsl:Comparison"),
-            *("udcp_dsl.comparison.results:Summary", "udcp_dsl:sweep", "udcp_dsl:Sweep"),
+            *("udcp_dsl.measure.comparison:Summary", "udcp_dsl:sweep", "udcp_dsl:Sweep"),
             *("udcp_dsl:Monitor", "udcp_dsl:Alarm"),
         ],
     ),
     "Shifts": (
         "New rows that differ from the calibration rows.",
         [
-            *("udcp_dsl:weights_from_classifier", "udcp_dsl.prediction.promises.shift:ShiftWeights"),
+            *("udcp_dsl:weights_from_classifier", "udcp_dsl.predict.shift_weights:ShiftWeights"),
             "udcp_dsl:LabelShift",
         ],
     ),
     "Oracles": (
         "Order the labels of a row.",
-        ["udcp_dsl:make_oracle", "udcp_dsl:oracle_names", "udcp_dsl.prediction.oracle:Oracle"],
+        ["udcp_dsl:make_oracle", "udcp_dsl:oracle_names", "udcp_dsl.predict.oracle:Oracle"],
     ),
     "scikit-learn, torch and Dask": (
         "With other libraries.",
@@ -52,7 +52,7 @@ PAGES: dict[str, tuple[str, list[str]]] = {
             *("udcp_dsl.torch:probabilities", "udcp_dsl.torch:logits", "udcp_dsl.torch:mc_probabilities"),
             *("udcp_dsl.torch:fit_temperature", "udcp_dsl.torch:load_weights"),
             "udcp_dsl.torch:hierarchy_from_embeddings",
-            *("udcp_dsl.dask:predict_parts", "udcp_dsl.dask:rows_of_parts"),
+            *("udcp_dsl.cluster.dask:predict_parts", "udcp_dsl.cluster.dask:rows_of_parts"),
         ],
     ),
     "Datasets": (
@@ -68,12 +68,12 @@ PAGES: dict[str, tuple[str, list[str]]] = {
     "Testing": (
         "Test a spec or an oracle of your own.",
         [
-            *("udcp_dsl.testing:assert_meaning", "udcp_dsl.testing:assert_facts", "udcp_dsl.testing:assert_coverage"),
-            *("udcp_dsl.testing:assert_valid_oracle", "udcp_dsl.testing:assert_faces"),
-            *("udcp_dsl.testing:assert_lowers", "udcp_dsl.testing:Problem", "udcp_dsl.testing:all_masks"),
-            *("udcp_dsl.testing:specs", "udcp_dsl.testing:GeneratedSpec", "udcp_dsl.testing:losses"),
-            *("udcp_dsl.testing:label_sets", "udcp_dsl.testing:probabilities", "udcp_dsl.testing:drawn_inputs"),
-            "udcp_dsl.testing:classification_problems",
+            *("udcp_dsl.check:assert_meaning", "udcp_dsl.check:assert_facts", "udcp_dsl.check:assert_coverage"),
+            *("udcp_dsl.check:assert_valid_oracle", "udcp_dsl.check:assert_faces"),
+            *("udcp_dsl.check:assert_lowers", "udcp_dsl.check:Problem", "udcp_dsl.check:all_masks"),
+            *("udcp_dsl.check:specs", "udcp_dsl.check:GeneratedSpec", "udcp_dsl.check:losses"),
+            *("udcp_dsl.check:label_sets", "udcp_dsl.check:probabilities", "udcp_dsl.check:drawn_inputs"),
+            "udcp_dsl.check:classification_problems",
         ],
     ),
     "Errors and warnings": (

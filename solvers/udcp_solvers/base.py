@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from udcp_dsl.prediction.declaration import Declaration, Way
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
+from udcp_dsl.predict.oracle import Declaration, Floats, Indices, Masks, Probabilities, Way
 from udcp_solvers.mass_rule import ByMass, checked_mass
 from udcp_solvers.numeric.mass import mass_score_of, mass_scores, mass_sets
 

@@ -21,8 +21,7 @@ import numpy as np
 
 from udcp_dsl.diagnostics import OracleError, warn
 from udcp_dsl.per_row import first_way
-from udcp_dsl.prediction.declaration import Declaration, Way
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, is_number
+from udcp_dsl.predict.oracle import Declaration, Floats, Indices, Masks, Probabilities, Way, is_number
 from udcp_solvers.greedy_orders.incremental_cost import grow
 from udcp_solvers.greedy_orders.lists import list_labels, no_sum_model, sum_model
 from udcp_solvers.greedy_orders.steps import Problem, orders_by_steps

@@ -24,9 +24,19 @@ import numpy as np
 from udcp_dsl import __version__
 from udcp_dsl.diagnostics import OracleError, warn
 from udcp_dsl.expression.lower import LoweringError, check_linear
-from udcp_dsl.prediction.containers import to_array
-from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
-from udcp_dsl.prediction.oracle import Floats, Given, Indices, Masks, Probabilities, SolvingOracle, is_number
+from udcp_dsl.predict.oracle import (
+    Declaration,
+    Floats,
+    Given,
+    Indices,
+    Masks,
+    Probabilities,
+    Refusal,
+    SolvingOracle,
+    Way,
+    is_number,
+)
+from udcp_dsl.rows.columns import to_array
 from udcp_solvers.mass_rule import ByMass, checked_mass
 from udcp_solvers.numeric.blocks import block_scores
 from udcp_solvers.programs.exact import Exact, Report

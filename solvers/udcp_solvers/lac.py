@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from udcp_dsl.prediction.declaration import Declaration, Way
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Oracle, Probabilities
+from udcp_dsl.predict.oracle import Declaration, Floats, Indices, Masks, Oracle, Probabilities, Way
 from udcp_solvers.numeric.compiled import jit, over_rows
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from udcp_dsl.diagnostics import OracleError, did_you_mean
-from udcp_dsl.prediction.calibrate.randomized import DRAWS, row_draws
-from udcp_dsl.prediction.oracle import Floats, Oracle, Probabilities
+from udcp_dsl.predict.calibrate.randomized import DRAWS, row_draws
+from udcp_dsl.predict.oracle import Floats, Oracle, Probabilities
 
 MASSES = ("before", "through", "random")
 

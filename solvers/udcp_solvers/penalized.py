@@ -16,8 +16,7 @@ import numpy as np
 
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.per_row import first_way
-from udcp_dsl.prediction.declaration import Declaration, Way
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities, is_number
+from udcp_dsl.predict.oracle import Declaration, Floats, Indices, Masks, Probabilities, Way, is_number
 from udcp_solvers.greedy_orders.incremental_cost import Growing, grow
 from udcp_solvers.greedy_orders.prefix_costs import Prefix, clear_prefix, extend, new_prefix
 from udcp_solvers.mass_rule import ByMass, checked_mass

@@ -27,14 +27,16 @@ from numpy.typing import ArrayLike, NDArray
 from udcp_dsl.diagnostics import OracleError, warn
 from udcp_dsl.expression.lower import LoweringError, check_linear
 from udcp_dsl.per_row import NotVectorised, as_rows
-from udcp_dsl.prediction.declaration import Declaration, Refusal, Way
-from udcp_dsl.prediction.oracle import (
+from udcp_dsl.predict.oracle import (
     Columns,
+    Declaration,
     Floats,
     Indices,
     Masks,
     Oracle,
     Probabilities,
+    Refusal,
+    Way,
     is_number,
     make_oracle,
 )
@@ -48,7 +50,7 @@ from udcp_solvers.search.prices import SearchPrices
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
-    from udcp_dsl.prediction.containers import BlockedMatrix
+    from udcp_dsl.rows.columns import BlockedMatrix
 
 # Relative rounding error of costs, which are sums.
 _ROUNDING = 1e-9

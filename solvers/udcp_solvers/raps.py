@@ -10,8 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.prediction.declaration import Declaration
-from udcp_dsl.prediction.oracle import is_number
+from udcp_dsl.predict.oracle import Declaration, is_number
 from udcp_solvers.base import MassOracle, by_sorting
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from udcp_dsl import InputError
-from udcp_dsl.prediction.calibrate import coverage_law
+from udcp_dsl.predict.calibrate import coverage_law
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "benchmarks" / "paper"

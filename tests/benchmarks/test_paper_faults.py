@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import udcp_dsl as udcp
-from udcp_dsl.prediction.calibrate import coverage_law, rank, threshold
+from udcp_dsl.predict.calibrate import coverage_law, rank, threshold
 
 if TYPE_CHECKING:
     from tests.conftest import Sizes

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
-from udcp_dsl.testing import all_masks
+from udcp_dsl.check import all_masks
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 MODULES = {"mapie": "mapie", "torchcp": "torchcp", "crepes": "crepes", "puncc": "deel"}

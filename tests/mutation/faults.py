@@ -13,12 +13,12 @@ from row_faults import ROW_FAULTS
 from statistics_faults import STATISTICS_FAULTS
 from watch_faults import WATCH_FAULTS
 
-CALIBRATE = "tests/udcp_dsl/prediction/calibrate/test_calibration.py"
-LEVELS = "tests/udcp_dsl/prediction/calibrate/test_levels.py"
-COVERAGE = "tests/udcp_dsl/prediction/calibrate/test_coverage.py"
-STRATA = "tests/udcp_dsl/prediction/calibrate/test_strata.py"
-RANDOMIZED = "tests/udcp_dsl/prediction/calibrate/test_randomized.py"
-TUNING = "tests/udcp_dsl/prediction/calibrate/test_tuning.py"
+CALIBRATE = "tests/udcp_dsl/predict/calibrate/test_calibration.py"
+LEVELS = "tests/udcp_dsl/predict/calibrate/test_levels.py"
+COVERAGE = "tests/udcp_dsl/predict/calibrate/test_coverage.py"
+STRATA = "tests/udcp_dsl/predict/calibrate/test_strata.py"
+RANDOMIZED = "tests/udcp_dsl/predict/calibrate/test_randomized.py"
+TUNING = "tests/udcp_dsl/predict/calibrate/test_tuning.py"
 ATOMS = "tests/udcp_dsl/expression/test_atoms.py"
 LOWER = "tests/udcp_dsl/expression/test_lower.py"
 LAMINAR = "tests/udcp_solvers/prices/test_laminar.py"
@@ -28,7 +28,7 @@ MASS = "tests/udcp_solvers/test_mass_oracles.py"
 RATIO = "tests/udcp_solvers/test_ratio.py"
 BY_MASS = "tests/udcp_solvers/programs/test_by_mass.py"
 SHORTCUTS = "tests/udcp_solvers/programs/test_shortcuts.py"
-PREDICTOR = "tests/udcp_dsl/prediction/test_predictor.py"
+PREDICTOR = "tests/udcp_dsl/predict/test_predictor.py"
 SEARCH = "tests/udcp_solvers/search/test_search.py"
 PRICE_ZERO = "tests/udcp_solvers/search/test_price_zero.py"
 ENUMERATION = "tests/udcp_solvers/prices/test_enumeration.py"
@@ -147,91 +147,91 @@ _MATHEMATICS = (
     ),
     Fault(
         "quantile: n instead of n + 1",
-        "udcp_dsl/prediction/calibrate/levels.py",
+        "udcp_dsl/predict/calibrate/levels.py",
         'math.ceil((_count(n, "n") + 1) * (1 - exact_level(alpha)))',
         'math.ceil(_count(n, "n") * (1 - exact_level(alpha)))',
         (LEVELS,),
     ),
     Fault(
         "quantile: k is computed in floating point",
-        "udcp_dsl/prediction/calibrate/levels.py",
+        "udcp_dsl/predict/calibrate/levels.py",
         'math.ceil((_count(n, "n") + 1) * (1 - exact_level(alpha)))',
         'math.ceil((_count(n, "n") + 1) * (1 - float(exact_level(alpha))))',
         (LEVELS,),
     ),
     Fault(
         "quantile: the score before the k-th",
-        "udcp_dsl/prediction/calibrate/cells.py",
+        "udcp_dsl/predict/calibrate/cells.py",
         "return float(np.partition(scores, k - 1)[k - 1]) if",
         "return float(np.sort(scores)[k - 2]) if",
         _validate("grades/grades.loss", "--oracle", "lac"),
     ),
     Fault(
         "quantile: the largest score if n is too small",
-        "udcp_dsl/prediction/calibrate/cells.py",
+        "udcp_dsl/predict/calibrate/cells.py",
         "if k <= scores.size else math.inf",
         "if k <= scores.size else float(scores.max(initial=-math.inf))",
         (CALIBRATE, COVERAGE),
     ),
     Fault(
         "groups: the threshold of the next group",
-        "udcp_dsl/prediction/calibrate/strata.py",
+        "udcp_dsl/predict/calibrate/strata.py",
         "index = {name: i for i, name in enumerate(self.names)}",
         "index = {name: (i + 1) % len(self) for i, name in enumerate(self.names)}",
         (STRATA,),
     ),
     Fault(
         "groups: a row of no known group has the threshold of the last group",
-        "udcp_dsl/prediction/calibrate/calibration.py",
+        "udcp_dsl/predict/calibrate/thresholds.py",
         "if self.pooled is None and bool((codes < 0).any()):",
         "if False:",
         (CALIBRATE,),
     ),
     Fault(
         "classes: the scores of another class",
-        "udcp_dsl/prediction/calibrate/calibration.py",
+        "udcp_dsl/predict/calibrate/thresholds.py",
         "return [*points_of_cells(as_classes(codes, len(strata), n, **names)[1], len(strata))]",
         "return [*points_of_cells((as_classes(codes, len(strata), n, **names)[1] + 1) % len(strata), len(strata))]",
         (CALIBRATE,),
     ),
     Fault(
         "randomize: ties are not counted",
-        "udcp_dsl/prediction/calibrate/randomized.py",
+        "udcp_dsl/predict/calibrate/randomized.py",
         "math.floor(DRAWS * (t - g) / (1 + e))",
         "math.floor(DRAWS * (t - g) / max(1, e))",
         (RANDOMIZED,),
     ),
     Fault(
         "randomize: one random number for all rows",
-        "udcp_dsl/prediction/calibrate/randomized.py",
+        "udcp_dsl/predict/calibrate/randomized.py",
         "(block * odd).sum(axis=1, dtype=np.uint64) + offset",
         "offset",
         (RANDOMIZED,),
     ),
     Fault(
         "folds: rows are not shuffled",
-        "udcp_dsl/prediction/calibrate/tuning.py",
+        "udcp_dsl/predict/calibrate/tuning.py",
         "np.array_split(rng.permutation(n), 3)",
         "np.array_split(np.arange(n), 3)",
         (TUNING,),
     ),
     Fault(
         "tuning: chooses the most expensive lambda",
-        "udcp_dsl/prediction/calibrate/tuning.py",
+        "udcp_dsl/predict/calibrate/tuning.py",
         "return min(zip(self.mean_costs, self.grid, strict=True))[1]",
         "return max(zip(self.mean_costs, self.grid, strict=True))[1]",
         (TUNING,),
     ),
     Fault(
         "tuning: the final threshold uses a fold that lambda was tuned on",
-        "udcp_dsl/prediction/stages/chain.py",
+        "udcp_dsl/predict/chain.py",
         "dealt.append((stage, tuple(left[fold] for fold in folds)))\n",
         "dealt.append((stage, tuple(left[fold] for fold in folds)))\n        taken = folds[0] if folds else taken\n",
         (PREDICTOR, "-k", "folds or never_sees"),
     ),
     Fault(
         "label leak: true labels are scored as if they were the likeliest",
-        "udcp_dsl/prediction/stages/lambda_tuning.py",
+        "udcp_dsl/predict/stages/tuned_lambda.py",
         "    scores = oracle.score_of(rows, rows.truth)\n",
         "    own = np.arange(rows.P.shape[1]) == rows.truth[:, None]\n"
         "    leak = np.where(own, rows.P.max(axis=1, keepdims=True), rows.P)\n"
@@ -240,31 +240,31 @@ _MATHEMATICS = (
     ),
     Fault(
         "nonempty: the first label keeps its score",
-        "udcp_dsl/prediction/stages/lambda_tuning.py",
+        "udcp_dsl/predict/stages/tuned_lambda.py",
         "return np.where(oracle.first(rows) == rows.truth, -np.inf, scores) if nonempty else scores",
         "return scores",
-        ("tests/udcp_dsl/prediction/test_predictor.py", "-k", "nonempty"),
+        ("tests/udcp_dsl/predict/test_predictor.py", "-k", "nonempty"),
     ),
     Fault(
         "columns: class_names permuted the wrong way",
-        "udcp_dsl/prediction/rows/probability_matrix.py",
+        "udcp_dsl/rows/matrix.py",
         "    positions = check_class_names(class_names, labels)\n    return ",
         "    positions = np.argsort(check_class_names(class_names, labels)).tolist()\n    return ",
         (
-            "tests/udcp_dsl/prediction/rows/test_row_attributes.py",
-            "tests/udcp_dsl/prediction/rows/test_probability_matrix.py",
+            "tests/udcp_dsl/rows/test_row_attributes.py",
+            "tests/udcp_dsl/rows/test_probability_matrix.py",
         ),
     ),
     Fault(
         "evaluate: the interval is one row too low",
-        "udcp_dsl/prediction/calibrate/levels.py",
+        "udcp_dsl/predict/calibrate/levels.py",
         "beta.ppf(tail, np.maximum(k, 1), m - k + 1)",
         "beta.ppf(tail, np.maximum(k, 1), m - k + 2)",
-        ("tests/udcp_dsl/prediction/test_evaluation.py",),
+        ("tests/udcp_dsl/predict/test_evaluation.py",),
     ),
     Fault(
         "< for <= in the sets of an oracle",
-        "udcp_dsl/prediction/oracle.py",
+        "udcp_dsl/predict/oracle.py",
         "np.less_equal(scores, tau[rows]",
         "np.less(scores, tau[rows]",
         ("validate", "specs/grades/grades.loss", "--cases", "2", "--seed", "0"),

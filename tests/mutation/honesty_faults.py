@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from fault import Fault
 
-LEAST_COVERED = "tests/udcp_dsl/prediction/test_least_covered.py"
+LEAST_COVERED = "tests/udcp_dsl/predict/test_least_covered.py"
 ABANDONED = "tests/udcp_dsl/cli/test_abandoned_labels.py"
-DOUBTS = "tests/udcp_dsl/prediction/test_input_warnings.py"
-SETS = "tests/udcp_dsl/prediction/test_sets.py"
-HOSTILE = "tests/udcp_dsl/prediction/test_hostile_predictors.py"
+DOUBTS = "tests/udcp_dsl/predict/test_input_warnings.py"
+SETS = "tests/udcp_dsl/predict/test_sets.py"
+HOSTILE = "tests/udcp_dsl/predict/test_hostile_predictors.py"
 DIAGNOSTICS = "tests/udcp_dsl/test_diagnostics.py"
 STUDIO = "tests/udcp_dsl/studio/test_saving.py"
 MEANT = "tests/udcp_dsl/test_spec_warnings.py"
-TABLES = "tests/udcp_dsl/prediction/rows/test_tables_in_the_wild.py"
+TABLES = "tests/udcp_dsl/rows/test_tables_in_the_wild.py"
 SYNTAX = "tests/udcp_dsl/language/test_syntax_faults.py"
-IDS = "tests/udcp_dsl/prediction/test_written_ids.py"
+IDS = "tests/udcp_dsl/predict/test_written_ids.py"
 
 _PARSE = "udcp_dsl/language/parse.py"
-_WRITING = "udcp_dsl/prediction/writing.py"
-_LEAST_COVERED = "udcp_dsl/prediction/least_covered.py"
-_WARNINGS = "udcp_dsl/prediction/input_warnings.py"
-_SAVED = "udcp_dsl/prediction/saved.py"
-_ANCHORS = "udcp_dsl/prediction/stages/anchors.py"
-_MATRIX = "udcp_dsl/prediction/rows/probability_matrix.py"
+_WRITING = "udcp_dsl/rows/writing.py"
+_LEAST_COVERED = "udcp_dsl/measure/coverage.py"
+_WARNINGS = "udcp_dsl/predict/row_warnings.py"
+_SAVED = "udcp_dsl/predict/saved.py"
+_ANCHORS = "udcp_dsl/predict/stages/anchor.py"
+_MATRIX = "udcp_dsl/rows/matrix.py"
 _NAMED_ATTACK = (HOSTILE, "-k", "named_attack")
 
 SOURCES = "tests/udcp_dsl/compile/test_sources.py"
@@ -132,28 +132,28 @@ _SILENCE = (
     ),
     Fault(
         "least covered: calibrate does not name the parts that fall short",
-        "udcp_dsl/prediction/stages/in_sample.py",
+        "udcp_dsl/predict/in_sample.py",
         "return (*self.least_covered.lines(), *about)",
         "return (self.least_covered.line(), *about)",
         (ABANDONED, "-k", "calibrate"),
     ),
     Fault(
         "empty sets: not counted on the calibration rows",
-        "udcp_dsl/prediction/stages/in_sample.py",
+        "udcp_dsl/predict/in_sample.py",
         "return float((~sets.any(axis=1)).mean()) * len(missed) / len(rows)",
         "return float((~sets.any(axis=1)).mean()) * 0.0",
-        ("tests/udcp_dsl/prediction/test_least_covered.py", "-k", "empty_sets"),
+        ("tests/udcp_dsl/predict/test_least_covered.py", "-k", "empty_sets"),
     ),
     Fault(
         "empty sets: the remedy is never suggested",
-        "udcp_dsl/prediction/empty_sets.py",
+        "udcp_dsl/measure/coverage.py",
         "if share > FEW else",
         "if share > 1 else",
         (LEAST_COVERED, "-k", "empty_sets"),
     ),
     Fault(
         "rows: the summary of calibration rows omits a stage",
-        "udcp_dsl/prediction/stages/chain.py",
+        "udcp_dsl/predict/chain.py",
         "[stage for stage in self.stages if stage.rows_used]",
         "[stage for stage in self.stages if stage.rows_used and not stage.repairs]",
         (LEAST_COVERED, "-k", "accounted"),
@@ -174,10 +174,10 @@ _SILENCE = (
     ),
     Fault(
         "confidence: accepted without alpha",
-        "udcp_dsl/prediction/promises/promise.py",
+        "udcp_dsl/predict/promise.py",
         "if self.confidence is not None and self.alpha_is_default:",
         "if False:",
-        ("tests/udcp_dsl/prediction/promises/test_promise.py",),
+        ("tests/udcp_dsl/predict/promises/test_promise.py",),
     ),
     Fault(
         "input warnings: two swapped columns are not noticed",
@@ -195,7 +195,7 @@ _SILENCE = (
     ),
     Fault(
         "labels: integers are returned as strings",
-        "udcp_dsl/prediction/predictor.py",
+        "udcp_dsl/predict/predictor.py",
         "self.given_labels = labels_as_given(self.loss.labels, y, self._class_names)",
         "self.given_labels = None",
         (SETS, "-k", "integers_stay"),
@@ -247,24 +247,24 @@ _SILENCE = (
 _HOSTILE = (
     Fault(
         "saved: an alpha may have any number of digits",
-        "udcp_dsl/prediction/stages/chain.py",
+        "udcp_dsl/predict/chain.py",
         'alpha = exact_level(saved["alpha"], below=context.rule.below)',
         'alpha = Fraction(saved["alpha"])',
-        ("tests/udcp_dsl/prediction/test_hostile_predictors.py", "-k", "named_attack"),
+        ("tests/udcp_dsl/predict/test_hostile_predictors.py", "-k", "named_attack"),
     ),
     Fault(
         "saved: a harm may have any number of digits",
-        "udcp_dsl/prediction/calibrate/rule.py",
+        "udcp_dsl/predict/calibrate/rule.py",
         'exact_level(str(most), "most", below=None)',
         "Fraction(str(most))",
         _NAMED_ATTACK,
     ),
     Fault(
         "saved: an anchor need not be a price",
-        "udcp_dsl/prediction/stages/anchors.py",
+        "udcp_dsl/predict/stages/anchor.py",
         "if anchor is not None and not (number and 0 <= anchor <= sys.float_info.max):",
         "if False:",
-        ("tests/udcp_dsl/prediction/test_hostile_predictors.py", "-k", "named_attack"),
+        ("tests/udcp_dsl/predict/test_hostile_predictors.py", "-k", "named_attack"),
     ),
     Fault(
         "saved: a number too large for a float raises a traceback",
@@ -369,17 +369,17 @@ _TABLES_AND_SPECS = (
     ),
     Fault(
         "tables: a damaged parquet file raises a traceback",
-        "udcp_dsl/prediction/rows/arrow_tables.py",
+        "udcp_dsl/rows/arrow.py",
         "_DAMAGED = (LookupError, OverflowError)",
         "_DAMAGED = (OverflowError,)",
-        ("tests/udcp_dsl/prediction/rows/test_damaged_tables.py",),
+        ("tests/udcp_dsl/rows/test_damaged_tables.py",),
     ),
     Fault(
         "folders: the manifest is written among the parts",
-        "udcp_dsl/prediction/streams/manifest.py",
+        "udcp_dsl/cluster/folders.py",
         "return beside if os.access(place.parent, os.W_OK) else folder / NAME, None",
         "return folder / NAME, None",
-        ("tests/udcp_dsl/prediction/test_result_folders.py", "-k", "parts_alone"),
+        ("tests/udcp_dsl/predict/test_result_folders.py", "-k", "parts_alone"),
     ),
 )
 

@@ -7,12 +7,12 @@ from fault import Fault
 WORDS = "tests/udcp_dsl/language/test_words.py"
 LOSS = "tests/udcp_dsl/test_loss.py"
 LABELS = "tests/udcp_dsl/compile/declare/test_labels.py"
-SAVED = "tests/udcp_dsl/prediction/test_saved.py"
-DOUBTS = "tests/udcp_dsl/prediction/test_input_warnings.py"
-ARGUMENTS = "tests/udcp_dsl/prediction/test_arguments.py"
-VALUE = "tests/udcp_dsl/prediction/rows/test_value.py"
-PARQUET = "tests/udcp_dsl/prediction/rows/test_parquet_files.py"
-WRITING = "tests/udcp_dsl/prediction/test_writing.py"
+SAVED = "tests/udcp_dsl/predict/test_saved.py"
+DOUBTS = "tests/udcp_dsl/predict/test_input_warnings.py"
+ARGUMENTS = "tests/udcp_dsl/predict/test_arguments.py"
+VALUE = "tests/udcp_dsl/rows/test_value.py"
+PARQUET = "tests/udcp_dsl/rows/test_parquet_files.py"
+WRITING = "tests/udcp_dsl/predict/test_writing.py"
 MANY_ROWS = "tests/udcp_dsl/inputs/test_many_rows.py"
 
 INPUT_FAULTS = (
@@ -39,17 +39,17 @@ INPUT_FAULTS = (
     ),
     Fault(
         "inputs: any error in the vectorised code falls back to single rows",
-        "udcp_dsl/prediction/stages/oracle_by_row.py",
+        "udcp_dsl/predict/oracle_by_row.py",
         "            except NotVectorised:\n",
         "            except (NotVectorised, TypeError):\n",
         (MANY_ROWS, "-k", "only_what"),
     ),
     Fault(
         "saved: a changed file is accepted",
-        "udcp_dsl/prediction/saved.py",
+        "udcp_dsl/predict/saved.py",
         'if content.get("sha256") != own:',
         'if content.get("sha256") is None:',
-        ("tests/udcp_dsl/prediction/test_saved.py",),
+        ("tests/udcp_dsl/predict/test_saved.py",),
     ),
     Fault(
         "input: names with look-alike characters are accepted",
@@ -102,119 +102,119 @@ INPUT_FAULTS = (
     ),
     Fault(
         "saved: a file may specify a checkpoint",
-        "udcp_dsl/prediction/saved.py",
+        "udcp_dsl/predict/saved.py",
         '        if option in oracle["options"]',
         '        if option != "checkpoint" and option in oracle["options"]',
         (SAVED, "-k", "starts_no_process"),
     ),
     Fault(
         "saved: the option workers of a third-party oracle is written",
-        "udcp_dsl/prediction/saved.py",
+        "udcp_dsl/predict/saved.py",
         "predictor.oracle.options.items() if name not in _MACHINE_OPTIONS",
         "predictor.oracle.options.items()",
         (SAVED, "-k", "how_fast"),
     ),
     Fault(
         "input: class_names accepts a set",
-        "udcp_dsl/prediction/predictor.py",
+        "udcp_dsl/predict/predictor.py",
         "names_of_classes(class_names)\n",
         "tuple(str(name) for name in class_names)\n",
         (ARGUMENTS, "-k", "misread"),
     ),
     Fault(
         "input: any value is accepted as a boolean",
-        "udcp_dsl/prediction/containers.py",
+        "udcp_dsl/rows/columns.py",
         "if not isinstance(value, bool | np.bool_):",
         "if value is None:",
         (ARGUMENTS, "-k", "misread or truth_values"),
     ),
     Fault(
         "input: pandas objects are joined by position even if their indexes differ",
-        "udcp_dsl/prediction/containers.py",
+        "udcp_dsl/rows/columns.py",
         "not indexed[first].equals(indexed[other])",
         "not indexed[first].sort_values().equals(indexed[other].sort_values())",
         (VALUE, "-k", "indexes"),
     ),
     Fault(
         "stored: every block gets the true labels of the first",
-        "udcp_dsl/prediction/containers.py",
+        "udcp_dsl/rows/columns.py",
         "*(column[at] for column in columns)",
         "*(column[: len(block)] for column in columns)",
-        ("tests/udcp_dsl/prediction/rows/test_stored.py", "-k", "own_truth"),
+        ("tests/udcp_dsl/rows/test_stored.py", "-k", "own_truth"),
     ),
     Fault(
         "input: the groups a and a with NUL are merged",
-        "udcp_dsl/prediction/containers.py",
+        "udcp_dsl/rows/columns.py",
         'if text[-1] == "\\0":',
         'if text == "\\0":',
-        ("tests/udcp_dsl/prediction/rows/test_row_attributes.py", "-k", "bad_groups"),
+        ("tests/udcp_dsl/rows/test_row_attributes.py", "-k", "bad_groups"),
     ),
     Fault(
         "input: an integer too large for a float is accepted",
-        "udcp_dsl/prediction/oracle.py",
+        "udcp_dsl/predict/oracle.py",
         "    except OverflowError:\n        return False",
         "    except OverflowError:\n        return True",
         (ARGUMENTS, "-k", "misread"),
     ),
     Fault(
         "input warnings: a column order is tested on the rows that suggested it",
-        "udcp_dsl/prediction/input_warnings.py",
+        "udcp_dsl/predict/row_warnings.py",
         "_labels_of_columns(likeliest[chosen_on], truth[chosen_on], K)",
         "_labels_of_columns(likeliest[judged_on], truth[judged_on], K)",
         (DOUBTS, "-k", "any_skill or guesses"),
     ),
     Fault(
         "input warnings: a single column is enough for a warning",
-        "udcp_dsl/prediction/input_warnings.py",
+        "udcp_dsl/predict/row_warnings.py",
         "z = gains.sum() - max(gains.max(), 0.0)",
         "z = gains.sum()",
         (DOUBTS, "-k", "stuck"),
     ),
     Fault(
         "randomize: ids do not enter the random numbers",
-        "udcp_dsl/prediction/predictor.py",
+        "udcp_dsl/predict/predictor.py",
         "row_draws(rows.P, self.seed, rows.ids)",
         "row_draws(rows.P, self.seed)",
         (DOUBTS, "-k", "equal_rows"),
     ),
     Fault(
         "randomize: rows that share a random number are not counted",
-        "udcp_dsl/prediction/input_warnings.py",
+        "udcp_dsl/predict/row_warnings.py",
         "counts[counts > 1].sum()",
         "counts[counts > 2].sum()",
         (DOUBTS, "-k", "counted"),
     ),
     Fault(
         "csv: an id that looks like a formula is written as it is",
-        "udcp_dsl/prediction/writing.py",
+        "udcp_dsl/rows/writing.py",
         "to_cell(value) if isinstance(value, str) else value",
         "value",
         (WRITING, "-k", "formula"),
     ),
     Fault(
         "csv: an apostrophe that belongs to the text is removed",
-        "udcp_dsl/prediction/csv_cells.py",
+        "udcp_dsl/rows/text.py",
         """re.compile(r"'*[""",
         """re.compile(r"'?[""",
         (WRITING, "-k", "cells"),
     ),
     Fault(
         "frames: ignored columns are not ignored at prediction",
-        "udcp_dsl/prediction/predictor.py",
+        "udcp_dsl/predict/predictor.py",
         "**more, empty=True)\n        self._check_groups(rows, groups)\n        if self.randomize",
         "**{**more, 'ignore': ()}, empty=True)\n        self._check_groups(rows, groups)\n        if self.randomize",
         (ARGUMENTS, "-k", "ignored"),
     ),
     Fault(
         "streams: undecoded row groups are kept in memory",
-        "udcp_dsl/prediction/rows/arrow_tables.py",
+        "udcp_dsl/rows/arrow.py",
         '"pre_buffer": False',
         '"pre_buffer": True',
         (PARQUET,),
     ),
     Fault(
         "streams: a piece begins at the start of its row group",
-        "udcp_dsl/prediction/rows/columns.py",
+        "udcp_dsl/rows/selection.py",
         "        first = max(first, self.start)\n",
         "",
         (PARQUET,),

@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from fault import Fault
 
-WARNINGS = "udcp_dsl/prediction/input_warnings.py"
+WARNINGS = "udcp_dsl/predict/row_warnings.py"
 ORDERS = "tests/udcp_dsl/test_orders.py"
 
 ORDER_FAULTS = (
     Fault(
         "orders: an array after calibration by name is taken in the order of the spec",
-        "udcp_dsl/prediction/predictor.py",
+        "udcp_dsl/predict/predictor.py",
         "if rows.columns is None and self.columns is not None:",
         "if False:",
         (ORDERS, "-k", "an_array_is_refused"),
     ),
     Fault(
         "orders: a saved predictor forgets the order of its columns",
-        "udcp_dsl/prediction/saved.py",
+        "udcp_dsl/predict/saved.py",
         'predictor.columns = tuple(content["columns"])',
         "predictor.columns = None",
         (ORDERS, "-k", "the_order_is_saved"),
     ),
     Fault(
         "orders: streams take columns without names in the order of the spec",
-        "udcp_dsl/prediction/streams/answering.py",
+        "udcp_dsl/cluster/streams.py",
         "    predictor.check_columns(rows)\n",
         "",
         (ORDERS, "-k", "batches_of_lists or files_without"),
     ),
     Fault(
         "orders: rows that stay in their files forget the names of their columns",
-        "udcp_dsl/prediction/rows/source.py",
+        "udcp_dsl/rows/source.py",
         "Block(np.empty((n, 0)), [], columns=named)",
         "Block(np.empty((n, 0)), [])",
         (ORDERS, "-k", "stay_in_their_files"),
@@ -46,13 +46,13 @@ ORDER_FAULTS = (
     Fault(
         "orders: integer classes are positions in the spec, whatever class_names say",
         "udcp_dsl/sklearn.py",
-        "[names[i] for i in row_attributes.truth(entries, names)]",
-        "[labels[i] for i in row_attributes.truth(entries, names)]",
+        "[names[i] for i in truth(entries, names)]",
+        "[labels[i] for i in truth(entries, names)]",
         (ORDERS, "-k", "classes_that_are_integers"),
     ),
     Fault(
         "orders: true labels of data sets are positions in any spec",
-        "udcp_dsl/prediction/rows/row_attributes.py",
+        "udcp_dsl/rows/columns.py",
         "return [self.labels[position] for position in self.tolist()]",
         "return np.asarray(self)",
         (ORDERS, "-k", "know_their_names"),

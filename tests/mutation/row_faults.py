@@ -5,7 +5,7 @@ from __future__ import annotations
 from fault import Fault
 
 GIVEN = "udcp_dsl/expression/rows/given.py"
-HARM = "udcp_dsl/prediction/promises/harm.py"
+HARM = "udcp_dsl/predict/harm.py"
 DOORS = "tests/udcp_dsl/inputs/test_doors.py"
 ERRORS = "tests/udcp_dsl/inputs/test_input_errors.py"
 OF_HARM = "tests/udcp_dsl/inputs/test_harm.py"
@@ -36,7 +36,7 @@ ROW_FAULTS = (
     ),
     Fault(
         "rows: inputs with another index are joined by position",
-        "udcp_dsl/prediction/rows/value.py",
+        "udcp_dsl/rows/rows.py",
         ", **beside, **indexed_inputs(inputs)})",
         ", **beside})",
         (DOORS, "-k", "another_index"),

@@ -19,14 +19,14 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, Phase, given, settings
 
 import udcp_dsl as udcp
+from udcp_dsl.check import GeneratedSpec, all_masks, assert_facts, assert_lowers, assert_meaning, promises, specs
+from udcp_dsl.check import coverage as coverage_trials
+from udcp_dsl.check.oracles import FORMULAS, greedy_fault
 from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.expression.atoms import ATOMS
 from udcp_dsl.expression.lower import lower
-from udcp_dsl.prediction.oracle import make_oracle
-from udcp_dsl.testing import GeneratedSpec, all_masks, assert_facts, assert_lowers, assert_meaning, specs
-from udcp_dsl.testing.formulas import FORMULAS, greedy_fault
-from udcp_dsl.validation import coverage_trials, promises
+from udcp_dsl.predict.oracle import make_oracle
 from udcp_solvers.greedy_orders.incremental_cost import grow
 
 NAMES = sys.argv[1:]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from udcp_dsl.prediction.stages.stage import Stage
+from udcp_dsl.predict.stages.stage import Stage
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from click.testing import CliRunner
 
 import udcp_dsl as udcp
 from udcp_dsl.cli import main
-from udcp_dsl.prediction.promises.option import reference_table
-from udcp_dsl.prediction.promises.promise import OPTIONS
+from udcp_dsl.predict.promise import OPTIONS, reference_table
 
 rng = np.random.default_rng(0)
 P = rng.dirichlet(np.ones(3), 200)

@@ -20,11 +20,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from udcp_dsl import InputError, Loss, OracleError, SetPredictor, compare, evaluate, loads
-from udcp_dsl.comparison import CURVE, Comparison, Run, median_of_means, results, running, splits, write_runs
-from udcp_dsl.comparison.splits import deal
-from udcp_dsl.prediction.calibrate import DEFAULT_GRID, CalibrationWarning
-from udcp_dsl.prediction.rows.row_attributes import NamedPositions
-from udcp_dsl.prediction.stages.repair import RepairStage
+from udcp_dsl.measure import compare as running
+from udcp_dsl.measure import compare as splits
+from udcp_dsl.measure import comparison as results
+from udcp_dsl.measure.compare import CURVE, deal
+from udcp_dsl.measure.comparison import Comparison, Run, median_of_means, write_runs
+from udcp_dsl.predict.calibrate import DEFAULT_GRID, CalibrationWarning
+from udcp_dsl.predict.stages.repair import RepairStage
+from udcp_dsl.rows.columns import NamedPositions
 
 SPEC = """
 labels { cat, dog, wolf, lynx, emu, rhea }

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 from udcp_dsl import InputError, Loss, SetPredictor, compare, evaluate, loads, sweep
-from udcp_dsl.comparison import Comparison, Run, write_runs
-from udcp_dsl.comparison.splits import Folds, deal
-from udcp_dsl.prediction.calibrate import CalibrationWarning
-from udcp_dsl.prediction.evaluation import QUARTERS
-from udcp_dsl.prediction.rows.row_attributes import NamedPositions
-from udcp_dsl.prediction.rows.value import Rows
-from udcp_dsl.prediction.stages.anchors import Anchor
-from udcp_dsl.prediction.stages.bins import Bins
+from udcp_dsl.measure.compare import Folds, deal
+from udcp_dsl.measure.comparison import Comparison, Run, write_runs
+from udcp_dsl.measure.evaluate import QUARTERS
+from udcp_dsl.predict.calibrate import CalibrationWarning
+from udcp_dsl.predict.stages.anchor import Anchor
+from udcp_dsl.predict.stages.bins import Bins
 from udcp_dsl.report.figures import figures
-from udcp_dsl.report.headline import finding
+from udcp_dsl.report.page import finding
+from udcp_dsl.rows.columns import NamedPositions
+from udcp_dsl.rows.rows import Rows
 
 SPEC = """
 labels { cat, dog, wolf, lynx, emu, rhea }

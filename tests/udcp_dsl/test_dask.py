@@ -26,10 +26,10 @@ from click.testing import CliRunner, Result
 import udcp_dsl as udcp
 from tests.specs import size_of
 from udcp_dsl.cli import main
-from udcp_dsl.dask import Cluster, connected, predict_parts, rows_of_parts, spread
+from udcp_dsl.cluster.dask import Cluster, connected, predict_parts, rows_of_parts, spread
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.containers import to_array
-from udcp_dsl.prediction.rows.source import open_rows
+from udcp_dsl.rows.columns import to_array
+from udcp_dsl.rows.source import open_rows
 
 PARTS, ROWS = 6, 15
 rng = np.random.default_rng(0)
@@ -37,7 +37,9 @@ P = rng.dirichlet(np.ones(3), PARTS * ROWS)
 Y = np.argmax(np.log(P) + rng.gumbel(size=P.shape), axis=1)
 
 # What each of three workers would take two seconds to import: they are forked by a process that has done so.
-PRELOADED = "distributed lark numba.np.arraymath pulp pyarrow.parquet udcp_dsl.dask udcp_solvers.ilp udcp_solvers.lac"
+PRELOADED = (
+    "distributed lark numba.np.arraymath pulp pyarrow.parquet udcp_dsl.cluster.dask udcp_solvers.ilp udcp_solvers.lac"
+)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +87,7 @@ def slowly() -> None:
     """In a worker: each batch takes a while, so that there is a middle of the work."""
     import time
 
-    from udcp_dsl.prediction.streams import predicting
+    from udcp_dsl.cluster import streams as predicting
 
     was: Callable[..., Any] = predicting.predict_block
     predicting.predict_block = lambda *a, **k: (time.sleep(0.2), was(*a, **k))[1]  # type: ignore[assignment]
@@ -155,9 +157,9 @@ def deserted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     from distributed import LocalCluster
 
     for name in ("_TOLD_AFTER", "_LOOKS_EVERY"):
-        monkeypatch.setattr(f"udcp_dsl.dask.{name}", 0.1)
+        monkeypatch.setattr(f"udcp_dsl.cluster.dask.{name}", 0.1)
     for name, seconds in (("_TOLD_EVERY", 0.2), ("_LOST_AFTER", 1.0)):
-        monkeypatch.setattr(f"udcp_dsl.dask.{name}", seconds)
+        monkeypatch.setattr(f"udcp_dsl.cluster.dask.{name}", seconds)
     with LocalCluster(n_workers=0, processes=False, dashboard_address=None, threads_per_worker=1) as found:
         yield found
 
@@ -292,7 +294,7 @@ def test_a_cluster_calibrates_to_the_bytes_of_one_process(
     Path("pets.loss").write_text(SPEC)
     Path("y.txt").write_text("\n".join(np.array(["cat", "dog", "wolf"])[Y]))
     # The cluster of the module, and not one for each command.
-    monkeypatch.setattr("udcp_dsl.dask.connected", lambda scheduler, workers: nullcontext(client))
+    monkeypatch.setattr("udcp_dsl.cluster.dask.connected", lambda scheduler, workers: nullcontext(client))
     rows = ("calibrate", "pets.loss", "--probs", "in", "--truth", "y.txt", "--id", "photo", *options)
     run(*rows, "-o", "alone.json")
     run(*rows, "-o", "cluster.json", "--engine", "dask")
@@ -374,7 +376,7 @@ def test_a_cluster_calibrates_and_predicts_with_inputs_to_the_bytes_of_one_proce
     with_inputs(wide)
     Path("pets.loss").write_text(INPUTS_SPEC)
     Path("y.txt").write_text("\n".join(np.array(["cat", "dog", "wolf"])[Y]))
-    monkeypatch.setattr("udcp_dsl.dask.connected", lambda scheduler, workers: nullcontext(client))
+    monkeypatch.setattr("udcp_dsl.cluster.dask.connected", lambda scheduler, workers: nullcontext(client))
     read = ("--probs", "in", "--id", "photo")  # lists that are no input are the probabilities
     rows = ("calibrate", "pets.loss", *read, "--truth", "y.txt", *options, "--alpha", "0.3")
     run(*rows, "-o", "alone.json")

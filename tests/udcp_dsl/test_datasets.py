@@ -23,7 +23,7 @@ from udcp_dsl.datasets.cache import cache_folder, cached
 from udcp_dsl.datasets.catalogues import _messages, _text, entries
 from udcp_dsl.datasets.diagnoses import Term, icd_9, icd_10, words
 from udcp_dsl.datasets.langid import Identifier, load_identifier
-from udcp_dsl.prediction.rows.probability_matrix import probabilities
+from udcp_dsl.rows.matrix import probabilities
 
 SPEC = Path(__file__).parents[2] / "specs" / "languages" / "branches.loss"
 ROWS = 2000

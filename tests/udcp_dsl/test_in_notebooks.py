@@ -11,7 +11,7 @@ import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl.showing import Column, Description, Styled, Table
-from udcp_dsl.showing.html_text import as_html
+from udcp_dsl.showing.html import as_html
 
 SPEC = "labels { cat, dog, wolf }  costs c { cat: 1, dog: 2, wolf: 9 }  loss care in hours = sum(c) + 0.1 * size"
 

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 import udcp_dsl as udcp
+from udcp_dsl.check.run import validate
 from udcp_dsl.cli import main
-from udcp_dsl.validation import validate
 
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")

@@ -16,8 +16,8 @@ import udcp_dsl as udcp
 from udcp_dsl import SetPredictor
 from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.rows import rows_of
-from udcp_dsl.prediction.rows.row_attributes import NamedPositions
+from udcp_dsl.rows.columns import NamedPositions
+from udcp_dsl.rows.rows import rows_of
 
 SPEC = "labels {wolf, cat, lynx, dog}  category wild {wolf, lynx}  loss l = size + 5 * any(wild)"
 LOSS = udcp.loads(SPEC)
@@ -163,8 +163,8 @@ def test_files_without_names_need_class_names(folder: Path, output: str) -> None
 
 
 def test_rows_that_stay_in_their_files_know_their_names(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("udcp_dsl.prediction.rows.source.MEMORY_CELLS", 8)
-    monkeypatch.setattr("udcp_dsl.prediction.rows.source._MEMORY_BYTES", 8)
+    monkeypatch.setattr("udcp_dsl.rows.source.MEMORY_CELLS", 8)
+    monkeypatch.setattr("udcp_dsl.rows.source._MEMORY_BYTES", 8)
     for truth in (["--truth", "truth"], ["--truth", "y.txt", "--ignore", "truth"]):
         made = run("calibrate", "pets.loss", "--probs", "named.csv", *truth, "--oracle", "lac", "-o", "p.json")
         assert made.exit_code == 0, made.output

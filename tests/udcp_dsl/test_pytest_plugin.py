@@ -15,9 +15,11 @@ loss plain = size
 loss dear = sum(effort) + any({ cat, dog })
 """
 
-# What is told is found by the first stages, with one oracle; tests/udcp_dsl/validation tries all of them.
+# What is told is found by the first stages, with one oracle; tests/udcp_dsl/check tries all of them.
 FEW_STAGES = """
-from udcp_dsl.validation import coverage_trials, oracles, promises
+from udcp_dsl.check import coverage as coverage_trials
+from udcp_dsl.check import oracles
+from udcp_dsl.check import promises
 coverage_trials.coverage = promises.promises = lambda *asked: []
 chosen = oracles.chosen_oracles
 oracles.chosen_oracles = lambda loss, wanted: chosen(loss, ["lac"])

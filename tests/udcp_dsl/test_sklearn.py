@@ -28,8 +28,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import udcp_dsl as udcp
 from tests.specs import size_of
-from udcp_dsl.prediction.calibrate import CalibrationWarning
-from udcp_dsl.prediction.calibrate.cross import equal_folds
+from udcp_dsl.predict.calibrate import CalibrationWarning
+from udcp_dsl.predict.calibrate.cross import equal_folds
 from udcp_dsl.sklearn import UtilitySetClassifier
 
 if TYPE_CHECKING:

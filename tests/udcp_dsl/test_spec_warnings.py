@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
+from udcp_dsl.check import all_masks, losses
 from udcp_dsl.diagnostics import SpecWarning
 from udcp_dsl.expression.explain import free_labels_warning
 from udcp_dsl.expression.values import node_values
 from udcp_dsl.loss import Loss
 from udcp_dsl.spec_warnings import _Review, realistic_size, spec_warnings
-from udcp_dsl.testing import all_masks, losses
 
 SPECS = Path(__file__).parents[2] / "specs"
 TWO = "labels { a, b, c, d }  category A { a, b }  category B { b, c }\n"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.rows.value import highest
+from udcp_dsl.rows.rows import highest
 from udcp_dsl.threads import available_cores, in_order, over_blocks, prefetch, thread_count
 
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import udcp_dsl as udcp
 from udcp_dsl.cli import main
-from udcp_dsl.report.headline import finding
+from udcp_dsl.report.page import finding
 
 TEXT = "labels {{ cat, dog, wolf }}  costs care {{ wolf: 4, default: 1 }}  loss l{} = sum(care) + size"
 PLAIN, IN_HOURS = (udcp.loads(TEXT.format(unit)) for unit in ("", " in hours"))

@@ -15,8 +15,8 @@ import pytest
 import udcp_dsl as udcp
 from udcp_dsl import SetPredictor
 from udcp_dsl.diagnostics import keeping_warnings, warn
-from udcp_dsl.prediction.calibrate import CalibrationWarning, threshold
-from udcp_dsl.prediction.oracle import Oracle
+from udcp_dsl.predict.calibrate import CalibrationWarning, threshold
+from udcp_dsl.predict.oracle import Oracle
 
 LOSS = udcp.loads("labels {cat, dog, wolf}  category wild {wolf}  loss l = size + 5 * any(wild)")
 FREE = udcp.loads("labels {cat, dog, wolf}  category wild {wolf}  loss l = any(wild)")

@@ -1,4 +1,4 @@
-"""Random losses with more labels than `udcp_dsl.testing` gives, for kernels that behave differently on long rows."""
+"""Random losses with more labels than `udcp_dsl.check` gives, for kernels that behave differently on long rows."""
 
 from __future__ import annotations
 

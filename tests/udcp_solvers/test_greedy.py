@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 import udcp_dsl as udcp
 from tests.udcp_solvers.brute_force import greedy_order
 from tests.udcp_solvers.greedy_orders.exact_losses import EXACT, exact_loss
+from udcp_dsl.check import assert_faces, losses, probabilities
+from udcp_dsl.check.oracles import order_scores, own_share
+from udcp_dsl.check.samples import hard_rows
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.loss import Loss
-from udcp_dsl.testing import assert_faces, losses, probabilities
-from udcp_dsl.testing.formulas import order_scores, own_share
-from udcp_dsl.testing.hard_rows import hard_rows
 from udcp_solvers.greedy import Greedy
 
 Array = NDArray[Any]

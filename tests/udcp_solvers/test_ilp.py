@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 import udcp_dsl as udcp
 from tests.specs import TWELVE, hard_to_solve, size_of
+from udcp_dsl.check import probabilities, specs
+from udcp_dsl.check.oracles import block_scores, own_share
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.prediction.oracle import Floats, Masks
-from udcp_dsl.testing import probabilities, specs
-from udcp_dsl.testing.formulas import block_scores, own_share
+from udcp_dsl.predict.oracle import Floats, Masks
 from udcp_solvers.ilp import LEVELS, Ilp
 from udcp_solvers.programs import exact as ilp_exact
 from udcp_solvers.programs.by_mass import chain

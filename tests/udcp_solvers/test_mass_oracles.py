@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import betabinom
 
+from udcp_dsl.check import assert_faces
+from udcp_dsl.check.oracles import FORMULAS, falling, own_share
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.prediction.calibrate.randomized import row_draws
-from udcp_dsl.prediction.oracle import Oracle, make_oracle
-from udcp_dsl.testing import assert_faces
-from udcp_dsl.testing.formulas import FORMULAS, falling, own_share
+from udcp_dsl.predict.calibrate.randomized import row_draws
+from udcp_dsl.predict.oracle import Oracle, make_oracle
 
 MASSES: list[dict[str, object]] = [{}, {"mass": "through"}, {"mass": "random"}, {"mass": "random", "seed": 5}]
 BY_MASS: list[tuple[str, dict[str, object]]] = [

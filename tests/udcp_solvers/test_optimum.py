@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
-from udcp_dsl.prediction.rows.value import Rows
-from udcp_dsl.prediction.stages.anchors import find_anchor
-from udcp_dsl.testing import all_masks, losses
+from udcp_dsl.check import all_masks, losses
+from udcp_dsl.predict.stages.anchor import find_anchor
+from udcp_dsl.rows.rows import Rows
 
 DECLARED = """
 labels { a, b, c, d, e, f }

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.udcp_solvers.greedy_orders.exact_losses import EXACT, exact_loss
+from udcp_dsl.check import assert_faces, losses, probabilities
+from udcp_dsl.check.oracles import own_share, penalized
+from udcp_dsl.check.samples import hard_rows
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.loss import Loss
-from udcp_dsl.testing import assert_faces, losses, probabilities
-from udcp_dsl.testing.formulas import own_share, penalized
-from udcp_dsl.testing.hard_rows import hard_rows
 from udcp_solvers.base import Base
 from udcp_solvers.penalized import Penalized, paths
 

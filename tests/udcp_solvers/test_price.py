@@ -14,7 +14,7 @@ import udcp_dsl as udcp
 from tests.specs import of_seven
 from tests.udcp_solvers.brute_force import hull, price_scores
 from tests.udcp_solvers.prices.price_losses import CUTS, LAMINAR, SEPARABLE, Remembered, assert_prices, rows
-from udcp_dsl.testing import losses, probabilities
+from udcp_dsl.check import losses, probabilities
 from udcp_solvers.price import Price
 from udcp_solvers.search.prices import SearchPrices
 

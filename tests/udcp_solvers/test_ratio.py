@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import udcp_dsl as udcp
+from udcp_dsl.check import assert_faces, losses, probabilities
+from udcp_dsl.check.oracles import ratio
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.testing import assert_faces, losses, probabilities
-from udcp_dsl.testing.formulas import ratio
 from udcp_solvers.ratio import Ratio
 
 Array = NDArray[Any]

@@ -20,14 +20,14 @@ from udcp_dsl.cli.thresholds import (
     tuning_lines,
 )
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.promises.promise import Promise
+from udcp_dsl.predict.promise import Promise
 from udcp_dsl.showing import Description, Styled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from udcp_dsl.loss import Loss
-    from udcp_dsl.prediction.predictor import SetPredictor
+    from udcp_dsl.predict.predictor import SetPredictor
     from udcp_dsl.spec_warnings import SpecFinding
 
 
@@ -52,7 +52,7 @@ def command(
     output: str,
 ) -> int:
     """Set thresholds on labelled rows that the classifier was not trained on, and save the predictor."""
-    from udcp_dsl.prediction.predictor import SetPredictor
+    from udcp_dsl.predict.predictor import SetPredictor
 
     conditional = asked["conditional"]
     if row_options.by_group and conditional in ("class", "difficulty", "decision"):
@@ -70,7 +70,7 @@ def command(
         source = row_options.source(predictor.promise.reads(loss))
         how: dict[str, Any] = {"logits": row_options.logits, "normalize": row_options.normalize}
         if computing.dask:
-            from udcp_dsl.dask import spread
+            from udcp_dsl.cluster.dask import spread
 
             with on_cluster(computing, "calibrating", None) as (cluster, reach):
                 rows = spread(cluster, source, reach)
@@ -96,7 +96,7 @@ def command(
 def _described(
     predictor: SetPredictor, output: str, accuracy: float, rows: int, findings: Sequence[SpecFinding]
 ) -> Description:
-    from udcp_dsl.prediction.oracle import default_options
+    from udcp_dsl.predict.oracle import default_options
     from udcp_dsl.spec_warnings import findings_table
 
     name, tuning, anchors = predictor.oracle.name, predictor.tuning, predictor.anchors

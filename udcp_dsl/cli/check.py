@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from udcp_dsl.expression.facts import Fact
     from udcp_dsl.loss import Loss
-    from udcp_dsl.prediction.applicability import Applicability
+    from udcp_dsl.predict.applicability import Applicability
     from udcp_dsl.showing.description import Style
 
 _WORDS = {"proved": "proved", "refuted": "not", "unknown": "unknown"}
@@ -44,7 +44,7 @@ def command(loss: Loss, sized: bool, model_file: str | None, why: bool, timed: b
     magnitude for one row among many; --time measures them. --why adds what is proved about the loss, with reasons.
     """
     from udcp_dsl.expression.explain import free_labels_warning
-    from udcp_dsl.prediction.applicability import lost_by, oracles
+    from udcp_dsl.predict.applicability import lost_by, oracles
     from udcp_dsl.spec_warnings import findings_table, spec_warnings
 
     if model_file is not None:

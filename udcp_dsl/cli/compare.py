@@ -24,12 +24,13 @@ from udcp_dsl.cli.row_options import (
 from udcp_dsl.cli.spec import diagnostics_of, reads_specs
 from udcp_dsl.cli.terminal import STDOUT, written_to
 from udcp_dsl.diagnostics import InputError, install_hint
-from udcp_dsl.prediction.promises.promise import COMPARED, Promise
+from udcp_dsl.predict.promise import COMPARED, Promise
 from udcp_dsl.showing import Styled
 
 if TYPE_CHECKING:
-    from udcp_dsl.comparison import Comparison, Sweep
     from udcp_dsl.loss import Loss
+    from udcp_dsl.measure.comparison import Comparison
+    from udcp_dsl.measure.sweep import Sweep
     from udcp_dsl.showing import Description
 
 
@@ -48,7 +49,7 @@ class Outputs:
 
     def check(self) -> None:
         """Refuse places that cannot be written to."""
-        from udcp_dsl.comparison import runs_ending
+        from udcp_dsl.measure.comparison import runs_ending
 
         if self.out is not None:
             check_table(self.out, runs_ending)
@@ -70,7 +71,7 @@ class Outputs:
 
             written += [str(file) for file in write_figures(self.figures, comparison)]
         if self.out is not None:
-            from udcp_dsl.comparison import write_runs
+            from udcp_dsl.measure.comparison import write_runs
 
             with written_to(self.out, ".csv") as file:
                 write_runs(file, comparison)
@@ -118,8 +119,9 @@ def command(
     coverage for each value, and --figures draws them. If there are more than 16 million probabilities, a random sample
     is used and a warning says so.
     """
-    from udcp_dsl.comparison import compare, compared_promise, sweep
-    from udcp_dsl.prediction.oracle import oracle_names
+    from udcp_dsl.measure.compare import compare, compared_promise
+    from udcp_dsl.measure.sweep import sweep
+    from udcp_dsl.predict.oracle import oracle_names
 
     outputs = Outputs(**files)
     outputs.check()
@@ -158,7 +160,7 @@ def command(
 
 def _with_verdict(comparison: Comparison) -> Description:
     """The comparison, ended by one sentence per loss and alpha: what is cheapest, by how much, and how sure that is."""
-    from udcp_dsl.report.headline import finding
+    from udcp_dsl.report.page import finding
 
     kinds = [comparison, *([] if comparison.beside is None else [comparison.beside])]
     named = len(comparison.names) > 1
@@ -186,7 +188,7 @@ def _check_sweep(swept: dict[str, list[float]], losses: list[Loss], outputs: Out
 def _write_sweep(found: Sweep, figures: str | None) -> list[str]:
     if figures is None:
         return []
-    from udcp_dsl.prediction.files import atomic_write
+    from udcp_dsl.files import atomic_write
 
     Path(figures).mkdir(parents=True, exist_ok=True)
     files = [Path(figures) / f"{found.loss}-{found.param}{ending}" for ending in (".svg", ".pdf")]

@@ -14,8 +14,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, TypeVar
 
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.prediction.calibrate import DEFAULT_GRID
-from udcp_dsl.prediction.oracle import Oracle, Probabilities, make_oracle, with_lambda
+from udcp_dsl.predict.calibrate import DEFAULT_GRID
+from udcp_dsl.predict.oracle import Oracle, Probabilities, make_oracle, with_lambda
 from udcp_dsl.threads import available_cores
 
 if TYPE_CHECKING:

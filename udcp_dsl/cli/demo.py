@@ -25,8 +25,8 @@ from udcp_dsl.showing import Column, Description, Styled, Table, counted, listed
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from udcp_dsl.comparison import Comparison, Example, Summary
     from udcp_dsl.loss import Loss
+    from udcp_dsl.measure.comparison import Comparison, Example, Summary
 
 _SHOWN = 5  # instances
 _INSTRUCTIVE = 2  # instructive instances at the beginning of a loss's examples
@@ -95,8 +95,8 @@ def command(
     kept in the user's cache folder. The first run compiles for up to a minute; later ones take seconds.
     """
     from udcp_dsl.cli.compiling import compile_kernels
-    from udcp_dsl.comparison import compare, solves
-    from udcp_dsl.prediction.oracle import oracle_names
+    from udcp_dsl.measure.compare import compare, solves
+    from udcp_dsl.predict.oracle import oracle_names
 
     check_output(report, ".html", ".htm")
     needed = ("matplotlib", "py3langid", "django") if dataset == "languages" else ("matplotlib", "sklearn")
@@ -165,8 +165,8 @@ def _introduction(data: _Data) -> Description:
 
 
 def _results(comparison: Comparison) -> Iterator[Table]:
-    from udcp_dsl.comparison import side_by_side
-    from udcp_dsl.prediction.calibrate import show_level
+    from udcp_dsl.measure.comparison import side_by_side
+    from udcp_dsl.predict.calibrate import show_level
 
     summaries = comparison.summaries()
     for name in comparison.names:

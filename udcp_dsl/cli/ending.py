@@ -62,7 +62,7 @@ def finish(
             if message:
                 click.echo(message.format(visible(file)), err=err)
         return status
-    from udcp_dsl.showing.plain_data import as_data, plain
+    from udcp_dsl.showing.data import as_data, plain
 
     data = {name: plain(value) for name, value in (fields or {}).items()}
     try:

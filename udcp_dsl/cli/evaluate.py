@@ -15,8 +15,8 @@ from udcp_dsl.showing import Description
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from udcp_dsl.prediction.evaluation import Evaluation
-    from udcp_dsl.prediction.predictor import SetPredictor
+    from udcp_dsl.measure.evaluate import Evaluation
+    from udcp_dsl.predict.predictor import SetPredictor
 
 
 @click.command("evaluate", epilog="Example:  udcp evaluate pets.json --probs fresh.csv --truth label")
@@ -36,8 +36,8 @@ def command(
     Coverage is reported with exact intervals, over all rows and by set size, difficulty, class and, with --group,
     group. A predictor that was calibrated by group needs --group.
     """
-    from udcp_dsl.prediction.evaluation import evaluate
-    from udcp_dsl.prediction.predictor import SetPredictor
+    from udcp_dsl.measure.evaluate import evaluate
+    from udcp_dsl.predict.predictor import SetPredictor
 
     with collect_warnings() as warnings:
         predictor = SetPredictor.load(predictor_file)

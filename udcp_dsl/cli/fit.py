@@ -29,15 +29,15 @@ def command(loss: Loss, cases_file: str | None, write: bool, seed: int) -> int:
     Parameters with a range get the values that satisfy all comparisons with the largest relative margin. If no values
     do, the contradicting cases are listed, nothing is written, and the exit status is 1.
     """
-    from udcp_dsl.validation.fitting import fit_params
+    from udcp_dsl.fit import fit_params
 
     fit = fit_params(loss, cases_file, seed=seed)
 
     def written() -> list[str]:
         if not write or not fit.ok:
             return []
-        from udcp_dsl.prediction.files import atomic_write
-        from udcp_dsl.validation.fitting.result import check_text
+        from udcp_dsl.files import atomic_write
+        from udcp_dsl.fit.result import check_text
 
         text = fit.spec_text()
         check_text(fit, text)

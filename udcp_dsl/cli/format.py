@@ -34,7 +34,7 @@ def command(spec: str, write: bool, check: bool) -> int:
     data = text.encode()
     canonical = Path(spec).read_bytes() == data
     if write and not canonical:
-        from udcp_dsl.prediction.files import atomic_write
+        from udcp_dsl.files import atomic_write
 
         with atomic_write(spec) as temporary:
             temporary.write_bytes(data)

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from udcp_dsl.loss import Loss
-    from udcp_dsl.prediction.oracle import Floats, Masks, Oracle
-    from udcp_dsl.prediction.rows import Rows
+    from udcp_dsl.predict.oracle import Floats, Masks, Oracle
+    from udcp_dsl.rows.rows import Rows
 
 _USUAL = ("greedy", "price")
 _SHOWN = 5
@@ -91,7 +91,7 @@ def command(
     The comparison is row by row. An oracle such as `price`, which covers more where that is cheap, may cost more in one
     row and less overall. Exit status 1 if the optimum of some row could not be proved.
     """
-    from udcp_dsl.prediction.calibrate import exact_level, show_level
+    from udcp_dsl.predict.calibrate import exact_level, show_level
 
     level = exact_level(alpha)
     # A float, as the exact oracle reads its levels: by the decimal as which it is printed.
@@ -145,7 +145,7 @@ def command(
 
 def _made(loss: Loss, names: tuple[str, ...]) -> tuple[list[Oracle], dict[str, str]]:
     """The named oracles, or those of the usual ones that apply; and why the others do not."""
-    from udcp_dsl.prediction.oracle import make_oracle
+    from udcp_dsl.predict.oracle import make_oracle
 
     made, left_out = [], dict[str, str]()
     for name in dict.fromkeys(names or _USUAL):

@@ -14,7 +14,7 @@ from udcp_dsl.cli.solving import Computing, computes, solving
 from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
-    from udcp_dsl.prediction.monitor import Monitor
+    from udcp_dsl.measure.monitor import Monitor
 
 _FIGURES = (".svg", ".pdf", ".png")
 
@@ -54,9 +54,9 @@ def command(
     you look. (Comparing the share of misses with alpha would not work: it is above alpha for half of all correct
     predictors.) An alarm says when and where: in all rows, or in a group, class or bin. The exit status is then 1.
     """
-    from udcp_dsl.prediction.files import known_ending
-    from udcp_dsl.prediction.monitor import Monitor
-    from udcp_dsl.prediction.predictor import SetPredictor
+    from udcp_dsl.files import known_ending
+    from udcp_dsl.measure.monitor import Monitor
+    from udcp_dsl.predict.predictor import SetPredictor
 
     if plot is not None:
         from udcp_dsl.report.drawing import require_matplotlib
@@ -91,7 +91,7 @@ def command(
 
 def _refuse_others(monitor: Monitor, alpha: str | None, level: str | None, watch: str | None) -> None:
     """Raise InputError if options differ from those of the saved monitor, which keeps its own."""
-    from udcp_dsl.prediction.calibrate import exact_level
+    from udcp_dsl.predict.calibrate import exact_level
 
     others = {
         "--alpha": alpha is not None and monitor.predictor.level(alpha) != monitor.alpha,
@@ -104,7 +104,7 @@ def _refuse_others(monitor: Monitor, alpha: str | None, level: str | None, watch
 
 
 def _draw(monitor: Monitor, plot: str) -> None:
-    from udcp_dsl.prediction.files import atomic_write
+    from udcp_dsl.files import atomic_write
 
     with atomic_write(plot) as temporary:
         monitor.plot().savefig(temporary, format=Path(plot).suffix[1:].lower())

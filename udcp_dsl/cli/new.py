@@ -62,7 +62,7 @@ loss cost =
 @json_option
 def command(file: str, labels: list[str] | None, force: bool) -> int:
     """Write a starting spec with comments to FILE; it compiles without changes."""
-    from udcp_dsl.prediction.files import atomic_write
+    from udcp_dsl.files import atomic_write
 
     if Path(file).exists() and not force:
         raise InputError(f"{file} already exists: choose another name, or overwrite it with --force")

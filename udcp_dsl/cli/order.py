@@ -20,8 +20,8 @@ from udcp_dsl.showing import Column, Description, Styled, Table, in_unit, visibl
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
-    from udcp_dsl.prediction.oracle import Floats, Oracle
-    from udcp_dsl.report.hull_figure import Vertex
+    from udcp_dsl.predict.oracle import Floats, Oracle
+    from udcp_dsl.report.hull import Vertex
 
 _SHOWN = 20
 _WIDEST = 40  # columns of a list of labels
@@ -62,10 +62,10 @@ def command(
     Inputs per row come from the table or from --inputs; --input km=12 replaces one of them, to see what another number
     would change. For price, also print at which price each label enters.
     """
-    from udcp_dsl.prediction.oracle import make_oracle
+    from udcp_dsl.predict.oracle import make_oracle
 
     if plot is not None:
-        from udcp_dsl.report.hull_figure import check_figure
+        from udcp_dsl.report.hull import check_figure
 
         check_figure(plot)
         check_output(plot)
@@ -93,7 +93,7 @@ def command(
     def write() -> list[str]:
         if plot is None:
             return []
-        from udcp_dsl.report.hull_figure import Point, write_hull
+        from udcp_dsl.report.hull import Point, write_hull
 
         points = [Point(0.0, loss(())), *(Point(step["mass"], step["cost"]) for step in every)]
         write_hull(plot, visible(f"{loss.name}{which}"), made.name, points, hull, loss.unit)

@@ -20,11 +20,11 @@ from udcp_dsl.showing import Description, Line, counted, in_unit
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from udcp_dsl.prediction.evaluation import Risk
-    from udcp_dsl.prediction.predictor import SetPredictor
-    from udcp_dsl.prediction.rows.source import Source
-    from udcp_dsl.prediction.streams.manifest import ResultFolder
-    from udcp_dsl.prediction.streams.predicting import Tally
+    from udcp_dsl.cluster.folders import ResultFolder
+    from udcp_dsl.cluster.streams import Tally
+    from udcp_dsl.measure.evaluate import Risk
+    from udcp_dsl.predict.predictor import SetPredictor
+    from udcp_dsl.rows.source import Source
 
 _FORMATS = ("parquet", "arrow", "csv", "jsonl", "npy")
 _OF_TEXT = ("csv", "jsonl")
@@ -84,9 +84,9 @@ def command(
 
     Rows are processed in batches, so that memory does not grow with their number.
     """
-    from udcp_dsl.prediction.predictor import SetPredictor
-    from udcp_dsl.prediction.streams.identities import refuse_shared_ids
-    from udcp_dsl.prediction.streams.predicting import predict_file, write_p_values
+    from udcp_dsl.cluster.folders import refuse_shared_ids
+    from udcp_dsl.cluster.streams import predict_file, write_p_values
+    from udcp_dsl.predict.predictor import SetPredictor
 
     folder = _is_folder(output)
     _check_outputs(output, form, p_values_file, row_options.columns.carry)
@@ -124,8 +124,8 @@ def command(
 
 def _check_outputs(output: str, form: str | None, p_values_file: str | None, carry: Sequence[str]) -> None:
     """Refuse, before anything is read, what cannot be written."""
-    from udcp_dsl.prediction.files import known_ending
-    from udcp_dsl.prediction.writing import P_VALUES, refuse_taken_names, sets_ending
+    from udcp_dsl.files import known_ending
+    from udcp_dsl.rows.writing import P_VALUES, refuse_taken_names, sets_ending
 
     if _is_folder(output):
         check_folder(output)
@@ -156,7 +156,7 @@ class _Predicted:
 
     def describe(self) -> Description:
         """What is printed: a sentence on the sets and, if the truth is known, on their coverage."""
-        from udcp_dsl.prediction.least_covered import LeastCovered
+        from udcp_dsl.measure.coverage import LeastCovered
 
         summary, data, lines = self.tally.coverage_summary(self.predictor, self.level), self._data(), list[Line]()
         if isinstance(summary, LeastCovered):
@@ -179,8 +179,8 @@ class _Predicted:
         return tally.size / tally.n, tally.cost / tally.n, handed
 
     def _sentence(self) -> str:
-        from udcp_dsl.prediction.calibrate import show_level
-        from udcp_dsl.prediction.empty_sets import share_text
+        from udcp_dsl.measure.coverage import share_text
+        from udcp_dsl.predict.calibrate import show_level
 
         where, tally = "standard output" if self.output == STDOUT else self.output, self.tally
         size, cost, handed = self._means
@@ -199,7 +199,7 @@ class _Predicted:
         return f"{where}: {', '.join(found)}"
 
     def _data(self) -> dict[str, Any]:
-        from udcp_dsl.prediction.calibrate import show_level
+        from udcp_dsl.predict.calibrate import show_level
 
         size, cost, handed = self._means
         parts = {} if self.parts is None else {"parts": len(self.parts.files), "parts_before": self.existing}
@@ -243,8 +243,8 @@ def _is_folder(output: str) -> bool:
 
 
 def _opened(predictor: SetPredictor, source: Source, level: Fraction, output: str, ending: str) -> ResultFolder:
-    from udcp_dsl.prediction.rows.file_parts import STREAM
-    from udcp_dsl.prediction.streams.manifest import open_folder
+    from udcp_dsl.cluster.folders import open_folder
+    from udcp_dsl.rows.parts import STREAM
 
     if source.parts[0].name == STREAM:
         raise InputError("standard input has no parts: give -o a file")
@@ -254,12 +254,12 @@ def _opened(predictor: SetPredictor, source: Source, level: Fraction, output: st
 
 
 def _into_folder(predictor: SetPredictor, parts: ResultFolder, level: Fraction, computing: Computing) -> Tally:
-    from udcp_dsl.prediction.streams.predicting import predict_parts
+    from udcp_dsl.cluster.streams import predict_parts
 
     counts = [parts.source.parts[which].rows for which in parts.remaining]
     rows = None if None in counts else sum(counts)  # type: ignore[arg-type]  # None is not among them
     if computing.dask:
-        from udcp_dsl.dask import write_parts
+        from udcp_dsl.cluster.dask import write_parts
 
         with on_cluster(computing, "predicting", rows) as (cluster, reach):
             return write_parts(cluster, predictor, parts, level, reach)

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from udcp_dsl.prediction.promises.option import Option
-from udcp_dsl.prediction.promises.promise import OPTIONS
+from udcp_dsl.predict.promise import OPTIONS, Option
 
 F = TypeVar("F", bound=Callable[..., Any])
 

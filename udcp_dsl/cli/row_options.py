@@ -20,16 +20,16 @@ from udcp_dsl.cli.ending import wants_json
 from udcp_dsl.cli.spec import files_read, parse_labels, settings_of
 from udcp_dsl.cli.terminal import STDOUT, tell
 from udcp_dsl.diagnostics import InputError, SpecWarning
-from udcp_dsl.prediction.files import check_writable
-from udcp_dsl.prediction.rows.column_roles import INPUT, ROLES, Columns
+from udcp_dsl.files import check_writable
+from udcp_dsl.rows.roles import INPUT, ROLES, Columns
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
     from udcp_dsl.loss import Loss
-    from udcp_dsl.prediction.predictor import SetPredictor
-    from udcp_dsl.prediction.rows import Rows
-    from udcp_dsl.prediction.rows.source import Source
+    from udcp_dsl.predict.predictor import SetPredictor
+    from udcp_dsl.rows.rows import Rows
+    from udcp_dsl.rows.source import Source
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -79,7 +79,7 @@ _LEVELS = {
 
 
 def _levels(ctx: click.Context, parameter: click.Parameter, alphas: tuple[str, ...]) -> tuple[Fraction, ...]:
-    from udcp_dsl.prediction.calibrate import levels_of
+    from udcp_dsl.predict.calibrate import levels_of
 
     return levels_of(alphas or None)
 
@@ -150,8 +150,7 @@ class RowOptions:
 
     def source(self, loss: Loss | Sequence[str], *others: Loss) -> Source:
         """The rows for one loss or several, to be read in batches; separate files are read at once."""
-        from udcp_dsl.prediction.rows.reading import read_column, read_input
-        from udcp_dsl.prediction.rows.source import open_rows
+        from udcp_dsl.rows.source import open_rows, read_column, read_input
 
         losses = () if isinstance(loss, Sequence) else (loss, *others)
         labels = loss if isinstance(loss, Sequence) else loss.labels

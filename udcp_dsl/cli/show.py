@@ -13,8 +13,8 @@ from udcp_dsl.showing import Column, Description, Styled, Table, listed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from udcp_dsl.prediction.applicability import Applicability
-    from udcp_dsl.prediction.predictor import SetPredictor
+    from udcp_dsl.predict.applicability import Applicability
+    from udcp_dsl.predict.predictor import SetPredictor
 
 _STATES = ("proved", "refuted", "unknown")
 _LISTED = 8
@@ -30,10 +30,10 @@ def command(predictor_file: str, spec_alone: bool) -> int:
     import warnings
 
     from udcp_dsl.diagnostics import InputError
-    from udcp_dsl.prediction.applicability import applicability
-    from udcp_dsl.prediction.input_warnings import limits_not_enforced
-    from udcp_dsl.prediction.predictor import SetPredictor
-    from udcp_dsl.prediction.saved import saved_by
+    from udcp_dsl.predict.applicability import applicability
+    from udcp_dsl.predict.predictor import SetPredictor
+    from udcp_dsl.predict.row_warnings import limits_not_enforced
+    from udcp_dsl.predict.saved import saved_by
 
     if spec_alone and wants_json():
         raise InputError("--spec prints only the text, and --json contains it: choose one")
@@ -60,7 +60,7 @@ def command(predictor_file: str, spec_alone: bool) -> int:
 
 def _as_data(predictor: SetPredictor, way: Applicability) -> dict[str, Any]:
     from udcp_dsl.expression.explain import facts_as_dict
-    from udcp_dsl.prediction.promises.promise import OPTIONS
+    from udcp_dsl.predict.promise import OPTIONS
 
     loss, anchors, promise = predictor.loss, predictor.anchors, predictor.promise
     asked = {name: getattr(promise, name) for name in OPTIONS if name not in _SHOWN_AS_FOUND}
@@ -145,7 +145,7 @@ def _promise(predictor: SetPredictor) -> str:
 
 
 def _anchors(predictor: SetPredictor) -> Iterator[tuple[str, str]]:
-    from udcp_dsl.prediction.calibrate import show_level
+    from udcp_dsl.predict.calibrate import show_level
 
     if predictor.anchors is None:
         return

@@ -16,9 +16,9 @@ from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.threads import available_cores
 
 if TYPE_CHECKING:
-    from udcp_dsl.dask import Cluster
+    from udcp_dsl.cluster.dask import Cluster
     from udcp_dsl.loss import Loss
-    from udcp_dsl.prediction.oracle import Oracle, SolvingOracle
+    from udcp_dsl.predict.oracle import Oracle, SolvingOracle
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -110,7 +110,7 @@ def solving(
     With `blocks`, the rows of other oracles come in several calls: yields a function to call with the number of rows
     before each call. `rows` is None if their number is not known before they are read.
     """
-    from udcp_dsl.prediction.oracle import SolvingOracle
+    from udcp_dsl.predict.oracle import SolvingOracle
 
     if not isinstance(oracle, SolvingOracle):
         if (computing.workers is not None and not computing.dask) or computing.resume is not None:
@@ -133,7 +133,7 @@ def solving(
 
 def solving_oracle(loss: Loss, **options: object) -> SolvingOracle:
     """The oracle `ilp`, which reports whether the cost of a set is proved optimal."""
-    from udcp_dsl.prediction.oracle import SolvingOracle, make_oracle
+    from udcp_dsl.predict.oracle import SolvingOracle, make_oracle
 
     exact = make_oracle("ilp", loss, **options)
     if not isinstance(exact, SolvingOracle):
@@ -147,7 +147,7 @@ def on_cluster(computing: Computing, doing: str, rows: int | None) -> Iterator[t
 
     If `rows` is None, there are several passes, and the function is also called with the rows of the pass.
     """
-    from udcp_dsl.dask import Cluster, connected
+    from udcp_dsl.cluster.dask import Cluster, connected
 
     def say(text: str) -> None:  # at once, with --json too
         tell("warning:", "yellow", text)

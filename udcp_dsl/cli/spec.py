@@ -58,7 +58,7 @@ def reads_spec_or_saved(verb: Callable[..., int | None]) -> Callable[..., int | 
     def command(file: str, name: str | None, **rest: Any) -> int | None:
         predictor = None
         if Path(file).suffix.lower() == ".json":
-            from udcp_dsl.prediction.predictor import SetPredictor
+            from udcp_dsl.predict.predictor import SetPredictor
 
             if name is not None or any(rest[key] for key in _SETTINGS):
                 raise InputError(
@@ -118,7 +118,7 @@ def diagnostics_of(loss: Loss, oracles: Iterable[str]) -> list[Diagnostic]:
     --json.
     """
     from udcp_dsl.expression.explain import free_labels_warning
-    from udcp_dsl.prediction.oracle import declaration_of
+    from udcp_dsl.predict.oracle import declaration_of
 
     def led_by_cost(name: str) -> bool:
         try:

@@ -21,7 +21,7 @@ import click
 
 from udcp_dsl.diagnostics import Diagnostic, InputError, OracleError, SpecError, nearest, shown_of
 from udcp_dsl.showing import MARKS
-from udcp_dsl.showing.shared_wording import visible_lines
+from udcp_dsl.showing.description import visible_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,7 +53,7 @@ def _console(stream: TextIO) -> Console:
 
 def print_described(description: Description, *, err: bool = False, apart: bool = False) -> None:
     """Print a result (`apart`: after a blank line), without trailing blanks."""
-    from udcp_dsl.showing.console_text import as_rich
+    from udcp_dsl.showing.text import as_rich
 
     stream = sys.stderr if err else sys.stdout
     screen = _console(stream)

@@ -10,9 +10,9 @@ from udcp_dsl.showing import Column, Table
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from udcp_dsl.prediction.calibrate import Tuning
-    from udcp_dsl.prediction.predictor import SetPredictor
-    from udcp_dsl.prediction.rows import Rows
+    from udcp_dsl.predict.calibrate import Tuning
+    from udcp_dsl.predict.predictor import SetPredictor
+    from udcp_dsl.rows.rows import Rows
     from udcp_dsl.spec_warnings import SpecFinding
 
 _SHOWN = 12
@@ -32,7 +32,7 @@ def cells(predictor: SetPredictor, alpha: Fraction) -> list[tuple[str | None, in
 
 def calibration_as_data(predictor: SetPredictor) -> dict[str, Any]:
     """The loss, the oracle, the thresholds and the tuning of a predictor, for `--json`."""
-    from udcp_dsl.prediction.calibrate import show_level
+    from udcp_dsl.predict.calibrate import show_level
 
     tuning = predictor.tuning
     return {
@@ -61,7 +61,7 @@ def calibration_as_data(predictor: SetPredictor) -> dict[str, Any]:
 
 def spec_findings(predictor: SetPredictor, rows: Rows | None) -> tuple[SpecFinding, ...]:
     """Findings W602 to W605 about the spec, for sets on rows like these and for the calibrated price."""
-    from udcp_dsl.prediction.containers import to_array
+    from udcp_dsl.rows.columns import to_array
     from udcp_dsl.spec_warnings import some_rows, spec_warnings
 
     promise = predictor.promise
@@ -84,7 +84,7 @@ def _finite(worth: float | dict[str, float] | None) -> Any:
 
 def found_lines(predictor: SetPredictor) -> list[str]:
     """Lines on how alpha was found, how rows are decided on, and the worth of a miss, as far as they apply."""
-    from udcp_dsl.prediction.stages.worth_of_miss import WorthOfMiss
+    from udcp_dsl.predict.stages.alpha_of_miss import WorthOfMiss
     from udcp_dsl.showing import with_unit
 
     fitted, decision = predictor.fitted, predictor.decision
@@ -97,7 +97,7 @@ def found_lines(predictor: SetPredictor) -> list[str]:
 
 def worth_line(predictor: SetPredictor) -> str:
     """A sentence on the worth of a missed truth by the thresholds of an oracle with prices; empty for others."""
-    from udcp_dsl.prediction.calibrate import show_level
+    from udcp_dsl.predict.calibrate import show_level
     from udcp_dsl.showing import with_unit
 
     unit = predictor.loss.unit
@@ -119,7 +119,7 @@ def worth_line(predictor: SetPredictor) -> str:
 
 def threshold_table(predictor: SetPredictor) -> Table:
     """The thresholds; only the first ones, if there are many groups or classes."""
-    from udcp_dsl.prediction.calibrate import show_level
+    from udcp_dsl.predict.calibrate import show_level
 
     kind = predictor.conditional
     found = {show_level(alpha): cells(predictor, alpha) for alpha in predictor.alphas}
@@ -136,8 +136,8 @@ def threshold_table(predictor: SetPredictor) -> Table:
 
 def limits_shown(predictor: SetPredictor) -> tuple[Table, tuple[str, ...]]:
     """The effect of the spec's limits, as a table and in lines."""
-    from udcp_dsl.prediction.calibrate import show_level
-    from udcp_dsl.prediction.limits.effect import effect_lines, effect_table
+    from udcp_dsl.predict.calibrate import show_level
+    from udcp_dsl.predict.stages.limits import effect_lines, effect_table
 
     stage, loss = predictor.multipliers, predictor.loss
     found = {} if stage is None else {show_level(alpha): x.effects for alpha, x in stage.items()}

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from udcp_dsl.prediction.calibrate import DEFAULT_GRID
-from udcp_dsl.prediction.oracle import Oracle, make_oracle, with_lambda
-from udcp_dsl.prediction.rows import Rows
-from udcp_dsl.testing.coverage import Problem
-from udcp_dsl.testing.row_inputs import drawn_inputs
+from udcp_dsl.check.coverage import Problem
+from udcp_dsl.check.samples import drawn_inputs
+from udcp_dsl.predict.calibrate import DEFAULT_GRID
+from udcp_dsl.predict.oracle import Oracle, make_oracle, with_lambda
+from udcp_dsl.rows.rows import Rows
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

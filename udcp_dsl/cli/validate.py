@@ -19,8 +19,8 @@ from udcp_dsl.diagnostics import InputError
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from udcp_dsl.check.verdicts import Validation
     from udcp_dsl.loss import Loss
-    from udcp_dsl.validation import Validation
 
 _SECONDS = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(s|min|m|h)?", re.ASCII)
 _UNITS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -79,9 +79,9 @@ def command(
     lists these tests. Exit status 0 if nothing failed, 1 with the smallest counter-example if something did, 2 for
     invalid input, and 3 with --strict if something was not tested.
     """
-    from udcp_dsl.prediction.oracle import oracle_names
-    from udcp_dsl.validation import validate
-    from udcp_dsl.validation.cases import cases_beside
+    from udcp_dsl.check.run import validate
+    from udcp_dsl.fit.cases import cases_beside
+    from udcp_dsl.predict.oracle import oracle_names
 
     if amounts["budget"] is not None and amounts["cases"] is not None:
         raise InputError("--budget and --cases: give one of them; --cases makes the output repeatable")
@@ -108,8 +108,8 @@ def _write(path: str | None, validation: Validation) -> list[str]:
     """Write the page, if it was requested."""
     if path is None:
         return []
-    from udcp_dsl.prediction.files import atomic_write
-    from udcp_dsl.report.verdict_page import verdict_page
+    from udcp_dsl.files import atomic_write
+    from udcp_dsl.report.page import verdict_page
 
     with atomic_write(path) as temporary:
         Path(temporary).write_text(verdict_page(validation.describe()), encoding="utf-8")
@@ -119,7 +119,7 @@ def _write(path: str | None, validation: Validation) -> list[str]:
 @contextmanager
 def _bar() -> Iterator[Callable[[str, float], None]]:
     """A function to call with a stage and the fraction of it that is done; what is shown is that of all stages."""
-    from udcp_dsl.validation.plan import share_done
+    from udcp_dsl.check.verdicts import share_done
 
     with showing(Work("validating", 100, unit="")) as work:
 

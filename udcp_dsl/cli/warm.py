@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from udcp_dsl.loss import Loss
-    from udcp_dsl.prediction.predictor import SetPredictor
+    from udcp_dsl.predict.predictor import SetPredictor
 
 _FLOATS = ("float32", "float64")
 _KINDS = ("calibrated", "overconfident", "ignorant", "certain", "saturated")  # classifiers whose rows are scored
@@ -81,7 +81,7 @@ def command(loss: Loss, predictor: SetPredictor | None, oracles: tuple[str, ...]
 
 def _applicable(loss: Loss, names: tuple[str, ...]) -> tuple[dict[str, Mapping[str, object]], dict[str, str]]:
     """The named oracles, or all that apply and solve no programs; and why the others are left out."""
-    from udcp_dsl.prediction.oracle import declaration_of, make_oracle, oracle_names
+    from udcp_dsl.predict.oracle import declaration_of, make_oracle, oracle_names
 
     wanted: dict[str, Mapping[str, object]] = {}
     left_out: dict[str, str] = {}
@@ -113,9 +113,9 @@ def warm_up(loss: Loss, name: str, options: Mapping[str, object]) -> float:
     """Calibrate on a few rows and predict them, in every way and in both float types; returns the seconds it took."""
     import numpy as np
 
-    from udcp_dsl.prediction.predictor import SetPredictor
-    from udcp_dsl.prediction.stages.multipliers import LimitError
-    from udcp_dsl.testing.coverage import Problem
+    from udcp_dsl.check.coverage import Problem
+    from udcp_dsl.predict.predictor import SetPredictor
+    from udcp_dsl.predict.stages.limits import LimitError
 
     began = time.monotonic()
     rng = np.random.default_rng(0)

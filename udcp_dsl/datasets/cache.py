@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, install_hint
-from udcp_dsl.prediction.files import atomic_write
+from udcp_dsl.files import atomic_write
 
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
 Cache: TypeAlias = str | os.PathLike[str] | bool | None  # a folder; None: the user's cache folder; False: nowhere

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from udcp_dsl.datasets.example_specs import example_specs
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import load
-from udcp_dsl.prediction.rows.row_attributes import NamedPositions
+from udcp_dsl.rows.columns import NamedPositions
 
 _FOLDER = Path(__file__).parent / "arrays"
 _STEPS = 64

@@ -11,7 +11,7 @@ from udcp_dsl.datasets.cache import Arrays, Cache, cached, packed, unpacked, ver
 from udcp_dsl.datasets.catalogues import entries
 from udcp_dsl.datasets.langid import load_identifier
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.rows.row_attributes import NamedPositions
+from udcp_dsl.rows.columns import NamedPositions
 
 _FORMAT = 1  # version of the cached file and of how it is built
 

@@ -12,7 +12,7 @@ from udcp_dsl.datasets.cache import Arrays, Cache, cached, packed, unpacked, ver
 from udcp_dsl.datasets.diagnoses import Diagnoses, Term, icd_9, icd_10
 from udcp_dsl.datasets.softmax_texts import TextClassifier
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.rows.row_attributes import NamedPositions
+from udcp_dsl.rows.columns import NamedPositions
 
 _FORMAT = 1  # version of the cached file and of how it is built
 _MOST_TITLES = 400  # per block: a few blocks of injuries have thousands

@@ -7,7 +7,7 @@ from typing import Any
 from udcp_dsl.diagnostics import Span
 from udcp_dsl.loss import Loss
 from udcp_dsl.lsp.document import Document
-from udcp_dsl.prediction.applicability import Applicability, lost_by, oracles
+from udcp_dsl.predict.applicability import Applicability, lost_by, oracles
 
 
 def inlay_hints(document: Document) -> list[dict[str, Any]]:

@@ -1,1 +1,1 @@
-"""Prediction: rows in, scores by an oracle, thresholds by the calibrator, sets out; saved, loaded, evaluated."""
+"""The old name of `udcp_dsl.predict`."""

@@ -9,18 +9,18 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from udcp_dsl.prediction.calibrate import show_level
-from udcp_dsl.prediction.evaluation import QUARTERS, Measures
-from udcp_dsl.prediction.probability_repair.reliability import Reliability
-from udcp_dsl.prediction.stages.repair import RepairStage
-from udcp_dsl.report import palette, plots, strata
-from udcp_dsl.report.palette import Style
+from udcp_dsl.measure.evaluate import QUARTERS, Measures
+from udcp_dsl.predict.calibrate import show_level
+from udcp_dsl.predict.repair.reliability import Reliability
+from udcp_dsl.predict.stages.repair import RepairStage
+from udcp_dsl.report import look as palette
+from udcp_dsl.report import plots, strata
+from udcp_dsl.report.look import Style, number, percent, shown, target
 from udcp_dsl.report.plots import Hover
 from udcp_dsl.report.strata import FEWEST, Point
-from udcp_dsl.report.wording import number, percent, shown, target
 
 if TYPE_CHECKING:
-    from udcp_dsl.comparison import Comparison, Summary
+    from udcp_dsl.measure.comparison import Comparison, Summary
 
 WORST = 8  # classes that are shown one by one
 GROUPS = 12  # groups that are shown

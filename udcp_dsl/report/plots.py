@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from udcp_dsl.report.palette import GRID, INK, MUTED, OTHER_TERMS, PAPER, TERMS, Style
+from udcp_dsl.report.look import GRID, INK, MUTED, OTHER_TERMS, PAPER, TERMS, Style, number, percent, shown
 from udcp_dsl.report.strata import Point
-from udcp_dsl.report.wording import number, percent, shown
 from udcp_dsl.showing import in_unit
 
 if TYPE_CHECKING:
-    from udcp_dsl.prediction.monitor import Stream
-    from udcp_dsl.prediction.probability_repair.reliability import ReliabilityCurve
+    from udcp_dsl.measure.monitored import Stream
+    from udcp_dsl.predict.repair.reliability import ReliabilityCurve
 
 _BINS = 40
 _NAME_LENGTH = 20  # characters of a name on an axis

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from udcp_dsl.prediction.calibrate.levels import clopper_pearson
-from udcp_dsl.prediction.evaluation import QUARTERS, Measures, Stratum
+from udcp_dsl.measure.evaluate import QUARTERS, Measures, Stratum
+from udcp_dsl.predict.calibrate.levels import clopper_pearson
 
 if TYPE_CHECKING:
-    from udcp_dsl.comparison import Comparison
+    from udcp_dsl.measure.comparison import Comparison
 
 FEWEST = 5  # fewest points of a fold for a coverage worth drawing
 

@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
-from udcp_dsl.showing.description import MARKS, STATES, Column, Description, Line, Result, Shown, Styled, Table
-from udcp_dsl.showing.shared_wording import counted, in_unit, listed, visible, with_unit
+from udcp_dsl.showing.description import (
+    MARKS,
+    STATES,
+    Column,
+    Description,
+    Line,
+    Result,
+    Shown,
+    Styled,
+    Table,
+    counted,
+    in_unit,
+    listed,
+    visible,
+    with_unit,
+)
 
 __all__ = [
     "MARKS",

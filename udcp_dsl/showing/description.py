@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from udcp_dsl.showing.shared_wording import visible
-
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import RenderableType
@@ -130,12 +128,12 @@ class Shown:
         raise NotImplementedError
 
     def __rich__(self) -> RenderableType:
-        from udcp_dsl.showing.console_text import as_rich
+        from udcp_dsl.showing.text import as_rich
 
         return as_rich(self.describe())
 
     def _repr_html_(self) -> str:
-        from udcp_dsl.showing.html_text import as_html
+        from udcp_dsl.showing.html import as_html
 
         return as_html(self.describe())
 
@@ -149,17 +147,67 @@ class Result(Shown):
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        from udcp_dsl.showing.plain_data import as_data
+        from udcp_dsl.showing.data import as_data
 
         return as_data(self.describe())
 
     def to_pandas(self) -> pd.DataFrame:
         """The columns of `table` as a pandas DataFrame."""
-        from udcp_dsl.showing.frames import as_pandas
+        from udcp_dsl.showing.data import as_pandas
 
         return as_pandas(self.table())
 
     def __str__(self) -> str:
-        from udcp_dsl.showing.console_text import as_text
+        from udcp_dsl.showing.text import as_text
 
         return as_text(self.describe())
+
+
+# Wording that all results share. Text from users (labels, file names) cannot control a terminal.
+
+
+def visible(text: str) -> str:
+    r"""The text on one line, with unprintable characters escaped.
+
+    >>> visible("a" + chr(7))
+    'a\\x07'
+    """
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def visible_lines(text: str) -> str:
+    """The same for a text of several lines, with its tabs."""
+    return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
+
+
+def counted(many: int, what: str) -> str:
+    """
+    >>> counted(1, "claim"), counted(2, "claim")
+    ('1 claim', '2 claims')
+    """
+    return f"{many:,} {what}{'' if many == 1 else 's'}"
+
+
+def in_unit(what: str, unit: str | None) -> str:
+    """
+    >>> in_unit("cost", "hours"), in_unit("cost", None)
+    ('cost in hours', 'cost')
+    """
+    return what if unit is None else f"{what} in {visible(unit)}"
+
+
+def with_unit(amount: str, unit: str | None) -> str:
+    """
+    >>> with_unit("1.5", "hours"), with_unit("1.5", None)
+    ('1.5 hours', '1.5')
+    """
+    return amount if unit is None else f"{amount} {visible(unit)}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """
+    >>> listed(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")

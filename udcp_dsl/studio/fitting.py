@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from udcp_dsl.comparison.curves import CostCurve, single_worth
 from udcp_dsl.diagnostics import keeping_warnings
 from udcp_dsl.expression.rows.given import RowInputs
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.calibrate import points_needed
-from udcp_dsl.prediction.evaluation import Evaluation, evaluate
-from udcp_dsl.prediction.oracle import Oracle, SolvingOracle, make_oracle
-from udcp_dsl.prediction.predictor import SetPredictor
-from udcp_dsl.prediction.stages.multipliers import LimitError
+from udcp_dsl.measure.comparison import CostCurve, single_worth
+from udcp_dsl.measure.evaluate import Evaluation, evaluate
+from udcp_dsl.predict.calibrate import points_needed
+from udcp_dsl.predict.oracle import Oracle, SolvingOracle, make_oracle
+from udcp_dsl.predict.predictor import SetPredictor
+from udcp_dsl.predict.stages.limits import LimitError
 from udcp_dsl.studio.instances import Instances
 
 # Called with the number of rows that are done, their total, and the stage; raises to end the work.

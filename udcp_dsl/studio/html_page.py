@@ -10,8 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from udcp_dsl.report.browser import as_script
-from udcp_dsl.report.palette import variables
-from udcp_dsl.report.wording import shown
+from udcp_dsl.report.look import shown, variables
 
 _TITLE = "udcp studio"
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from udcp_dsl.expression.rows.given import inputs_of
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.rows import Rows, rows_of
-from udcp_dsl.report.tree import tree_of
+from udcp_dsl.report.browser import tree_of
+from udcp_dsl.rows.rows import Rows, rows_of
 
 MOST = 4000  # most rows of the user's that are kept, so that a slider acts at once
 _CELLS, _FEWEST, _ENOUGH = 4_000_000, 200, 1000  # probabilities, fewest rows and most rows that are generated

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from udcp_dsl.diagnostics import InputError, Source
-from udcp_dsl.validation.cases import ENDING, Case, CostCase, cases_of, parse_cases
-from udcp_dsl.validation.fitting import fit_params
+from udcp_dsl.fit import fit_params
+from udcp_dsl.fit.cases import ENDING, Case, CostCase, cases_of, parse_cases
 
 if TYPE_CHECKING:
     from udcp_dsl.studio.studio import Studio

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from udcp_dsl.check.cases import check_case
 from udcp_dsl.diagnostics import InputError, Source
+from udcp_dsl.fit.cases import ENDING, Case, CostCase, RowCase, at_values, case_text, parse_cases
 from udcp_dsl.studio.state import finite_number
-from udcp_dsl.validation.cases import ENDING, Case, CostCase, RowCase, at_values, case_text, check_case, parse_cases
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

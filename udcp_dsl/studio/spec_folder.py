@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.files import atomic_write
+from udcp_dsl.files import atomic_write
 
 
 @dataclass(frozen=True)

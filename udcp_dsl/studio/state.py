@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
-from udcp_dsl.prediction.calibrate import exact_level, show_level
-from udcp_dsl.prediction.oracle import oracle_names
+from udcp_dsl.predict.calibrate import exact_level, show_level
+from udcp_dsl.predict.oracle import oracle_names
 from udcp_dsl.studio.spec_folder import SpecFolder
 
 MOST_TEXT = 1 << 20  # characters of a spec

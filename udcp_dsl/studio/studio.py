@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from udcp_dsl.comparison import CostCurve
 from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.loss import Loss
+from udcp_dsl.measure.comparison import CostCurve
 from udcp_dsl.studio.assist import Assistant, words
 from udcp_dsl.studio.fitting import Fitted, curve, fit
 from udcp_dsl.studio.instances import Instances, Supply, dragged, generated

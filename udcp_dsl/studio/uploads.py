@@ -28,9 +28,8 @@ def load_rows(studio: Studio, body: Any) -> Any:
 
     Answers with what was loaded. Raises InputError if it cannot be used; the rows then stay what they were.
     """
-    from udcp_dsl.prediction.rows.column_roles import Columns
-    from udcp_dsl.prediction.rows.reading import read_column
-    from udcp_dsl.prediction.rows.source import open_rows
+    from udcp_dsl.rows.roles import Columns
+    from udcp_dsl.rows.source import open_rows, read_column
 
     loss = studio.loss
     if loss is None:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.files import atomic_write
+from udcp_dsl.files import atomic_write
 
 
 def hierarchy_from_embeddings(

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, RandomSampler, SubsetRandomSampler, WeightedRandomSampler
 
 from udcp_dsl.diagnostics import InputError, warn
-from udcp_dsl.prediction.files import atomic_write, growing_array
+from udcp_dsl.files import atomic_write, growing_array
 from udcp_dsl.torch.forward import LABEL_KEYS, Batch, Halving, Model, logits_of, prepared, resolved_device, unpacked
 
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.oracle import as_indices
+from udcp_dsl.predict.oracle import as_indices
 
 _RANGE = (1e-4, 1e4)
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from udcp_dsl.prediction.oracle import Floats, Indices, Masks, Probabilities
+from udcp_dsl.predict.oracle import Floats, Indices, Masks, Probabilities
 
 __all__ = [
     "Floats",

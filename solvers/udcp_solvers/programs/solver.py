@@ -20,7 +20,7 @@ import numpy as np
 
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.expression.linear import LinearModel
-from udcp_dsl.prediction.files import atomic_write
+from udcp_dsl.files import atomic_write
 from udcp_solvers.numeric.arrays import Floats, Indices, Masks
 
 # Zero gap, one thread, tolerances as tight as solvers allow: what `exact` means.

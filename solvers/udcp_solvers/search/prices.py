@@ -24,7 +24,7 @@ from udcp_solvers.search.model import Model, model_of, searchable
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss
-    from udcp_dsl.prediction.oracle import Masks, Probabilities
+    from udcp_dsl.predict.oracle import Masks, Probabilities
 
 # The most nodes for each part of a row: its best set at the anchor, prices within it, prices beyond it. With many
 # labels a node takes longer, and there are fewer; far fewer if pairs of them are summed for sets of every size.

@@ -18,7 +18,7 @@ from click.testing import Result
 
 import udcp_dsl
 from udcp_dsl.cli import compare as verb
-from udcp_dsl.prediction.rows.row_attributes import NamedPositions
+from udcp_dsl.rows.columns import NamedPositions
 
 Udcp = Callable[..., Result]
 

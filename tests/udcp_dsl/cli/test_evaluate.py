@@ -14,7 +14,7 @@ from click.testing import Result
 
 import udcp_dsl
 from udcp_dsl import SetPredictor
-from udcp_dsl.prediction.rows.row_attributes import NamedPositions
+from udcp_dsl.rows.columns import NamedPositions
 
 Udcp = Callable[..., Result]
 LABELS = ["cat", "dog", "wolf", "lynx"]

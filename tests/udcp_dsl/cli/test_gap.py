@@ -16,8 +16,8 @@ from click.testing import Result
 from tests.specs import hard_to_solve
 from udcp_dsl.cli.gap import prefixes
 from udcp_dsl.loss import load, loads
-from udcp_dsl.prediction.oracle import make_oracle
-from udcp_dsl.prediction.rows.value import Rows
+from udcp_dsl.predict.oracle import make_oracle
+from udcp_dsl.rows.rows import Rows
 
 Udcp = Callable[..., Result]
 

@@ -172,7 +172,7 @@ def test_a_row_is_scored_once_for_its_order_and_its_hull(udcp: Udcp, monkeypatch
     price = type(udcp_dsl.make_oracle("price", udcp_dsl.load("pets.loss")))
     before = price.scores
 
-    def counted(self: udcp_dsl.prediction.oracle.Oracle, P: np.ndarray) -> np.ndarray:
+    def counted(self: udcp_dsl.predict.oracle.Oracle, P: np.ndarray) -> np.ndarray:
         scored.append(P.tolist())
         return before(self, P)
 

@@ -18,7 +18,7 @@ from udcp_dsl import InputError, SetPredictor
 from udcp_dsl.cli.ending import json_option
 from udcp_dsl.cli.row_options import collect_warnings
 from udcp_dsl.diagnostics import warn
-from udcp_dsl.prediction.rows.row_attributes import NamedPositions
+from udcp_dsl.rows.columns import NamedPositions
 
 Udcp = Callable[..., Result]
 rng = np.random.default_rng(0)
@@ -153,7 +153,7 @@ def test_they_come_before_the_work(udcp: Udcp, monkeypatch: pytest.MonkeyPatch) 
     def fails(*arguments: Any, **options: Any) -> None:
         raise InputError("the work was begun")
 
-    monkeypatch.setattr("udcp_dsl.prediction.stages.chain.true_scores", fails)
+    monkeypatch.setattr("udcp_dsl.predict.chain.true_scores", fails)
     np.save("y.npy", np.array(LABELS)[P.argmin(axis=1)])
     few = udcp("calibrate", "pets.loss", *SOURCE, "--oracle", "lac", "--alpha", "0.001", "-o", "out.json")
     said = [few.stderr.index(text) for text in ("less often than chance", "too few calibration rows", "was begun")]

@@ -147,7 +147,7 @@ def test_levels_and_groups(udcp: Udcp, predictor: SetPredictor) -> None:
 
 def test_in_blocks(udcp: Udcp, predictor: SetPredictor, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same sets, and a fault is named by its row in the file."""
-    monkeypatch.setattr("udcp_dsl.prediction.rows.source.BATCH", 4 * 4)
+    monkeypatch.setattr("udcp_dsl.rows.source.BATCH", 4 * 4)
     run(udcp, "--probs", "new.npy", "-o", "sets.npy")
     assert np.array_equal(np.load("sets.npy"), predictor.predict_set(NEW).mask)
     SetPredictor(predictor.loss, "lac", conditional="group").calibrate(P, NAMES, groups=["north"] * 90).save(

@@ -17,10 +17,10 @@ import pytest
 import udcp_dsl as udcp
 from tests.specs import size_of
 from udcp_dsl.cli import progress
-from udcp_dsl.prediction.oracle import Oracle
-from udcp_dsl.prediction.rows.source import open_rows
-from udcp_dsl.prediction.streams import predicting
-from udcp_dsl.prediction.streams.manifest import open_folder
+from udcp_dsl.cluster import streams as predicting
+from udcp_dsl.cluster.folders import open_folder
+from udcp_dsl.predict.oracle import Oracle
+from udcp_dsl.rows.source import open_rows
 
 _LONGEST = 20.0  # seconds until a test gives up
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
@@ -175,7 +175,7 @@ def test_more_than_was_expected_has_no_total() -> None:
 @pytest.mark.parametrize("parted", [False, True])
 def test_rows_are_counted_when_they_are_written(parted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not when they are read, which is ahead of that; and no count falls while two threads score."""
-    monkeypatch.setattr("udcp_dsl.prediction.rows.source.BATCH", 30)
+    monkeypatch.setattr("udcp_dsl.rows.source.BATCH", 30)
     monkeypatch.setenv("NUMBA_NUM_THREADS", "2")
     P = np.random.default_rng(0).dirichlet([1, 1, 1], 95)
     predictor = udcp.SetPredictor(size_of("a b c"), "lac", alpha=0.5).calibrate(P, P.argmax(axis=1))

@@ -13,7 +13,7 @@ from click.testing import Result
 
 import udcp_dsl
 from udcp_dsl import Repair, SetPredictor
-from udcp_dsl.prediction.rows.row_attributes import NamedPositions
+from udcp_dsl.rows.columns import NamedPositions
 
 Udcp = Callable[..., Result]
 rng = np.random.default_rng(4)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from click.testing import Result
 
+from udcp_dsl.check import Problem
 from udcp_dsl.expression.atoms.any import Any
-from udcp_dsl.testing import Problem
 
 Run = Callable[..., Result]
 pytestmark = pytest.mark.usefixtures("few_classifiers")

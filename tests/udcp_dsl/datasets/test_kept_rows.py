@@ -10,7 +10,7 @@ import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl.datasets import icons, kept_rows, source_code
-from udcp_dsl.prediction.rows.probability_matrix import probabilities
+from udcp_dsl.rows.matrix import probabilities
 
 SPECS = Path(__file__).parents[3] / "specs"
 KEPT = [(source_code, "code/languages.loss", 4905, 54, 0.814), (icons, "icons/icons.loss", 5736, 320, 0.731)]

@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 import udcp_dsl as udcp
+from udcp_dsl.check import assert_facts, assert_meaning
 from udcp_dsl.expression.atoms import ATOMS
-from udcp_dsl.testing import assert_facts, assert_meaning
 
 DATA = """
 labels { a, b, c, d, e, f }

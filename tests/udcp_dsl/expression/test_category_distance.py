@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
+from udcp_dsl.check import all_masks, assert_facts, assert_lowers, assert_meaning
 from udcp_dsl.expression.atoms.diameter import Diameter, DiameterIncrement
 from udcp_dsl.expression.domain import CategoryMetric
 from udcp_dsl.expression.lower import lower
 from udcp_dsl.loss import Loss
-from udcp_dsl.testing import all_masks, assert_facts, assert_lowers, assert_meaning
 
 Members = dict[str, set[int]]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
-from udcp_dsl.testing import all_masks, assert_facts
+from udcp_dsl.check import all_masks, assert_facts
 
 _HEAD = """
 labels { a, b, c, d }

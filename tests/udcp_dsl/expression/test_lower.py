@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 
 import udcp_dsl as udcp
+from udcp_dsl.check import GeneratedSpec, all_masks, assert_lowers, specs
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.expression.atoms import Atom
 from udcp_dsl.expression.atoms.spread import Spread
@@ -20,9 +21,8 @@ from udcp_dsl.expression.linear import Affine, Lowering, NoLinearForm, Push
 from udcp_dsl.expression.lower import _FEW, LoweringError, check_linear, grids, lower
 from udcp_dsl.expression.values import node_values
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.applicability import applicability
-from udcp_dsl.prediction.oracle import make_oracle
-from udcp_dsl.testing import GeneratedSpec, all_masks, assert_lowers, specs
+from udcp_dsl.predict.applicability import applicability
+from udcp_dsl.predict.oracle import make_oracle
 
 if TYPE_CHECKING:
     from tests.conftest import Sizes

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 import udcp_dsl as udcp
 from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.rows.source import open_rows
+from udcp_dsl.rows.source import open_rows
 
 pd, pl, pa = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
 from pyarrow import parquet  # noqa: E402
@@ -275,7 +275,7 @@ def test_parts_batches_and_a_run_that_goes_on_give_the_same_bytes(
         write(tmp_path / "in" / f"part-{i}.parquet", inputs(), slice(15 * i, 15 * i + 15))
     done("predict", saved[0], "--probs", tmp_path / "in", *ask, "-o", tmp_path / "out/")
     with monkeypatch.context() as small:
-        small.setattr("udcp_dsl.prediction.rows.source.BATCH", 20)
+        small.setattr("udcp_dsl.rows.source.BATCH", 20)
         done("predict", saved[0], "--probs", whole, *ask, "-o", tmp_path / "small.csv")
     assert (tmp_path / "small.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
     done("predict", saved[0], "--probs", tmp_path / "in", *ask, "-o", tmp_path / "again/")
@@ -295,7 +295,7 @@ def test_parts_batches_and_a_run_that_goes_on_give_the_same_bytes(
 def test_stored_rows_calibrate_as_arrays_do(
     oracle: str, inputs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("udcp_dsl.prediction.rows.source.BATCH", 60)
+    monkeypatch.setattr("udcp_dsl.rows.source.BATCH", 60)
     file = write(tmp_path / "rows.parquet", inputs())
     read = {"truth_column": "truth", "ignore": ["visit"], "inputs": spec().inputs}
     rows = open_rows(file, LABELS, **read).stored()

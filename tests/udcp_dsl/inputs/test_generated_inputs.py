@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 import udcp_dsl as udcp
 from tests.udcp_solvers.brute_force import price_scores
+from udcp_dsl.check import GeneratedSpec, assert_facts, assert_meaning, drawn_inputs, specs
 from udcp_dsl.diagnostics import OracleError, Source
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.rows.nodes import RowLeaf
 from udcp_dsl.language import ast
 from udcp_dsl.language.parse import parse
 from udcp_dsl.language.unparse import unparse
-from udcp_dsl.testing import GeneratedSpec, assert_facts, assert_meaning, drawn_inputs, specs
 
 if TYPE_CHECKING:
     from tests.conftest import SeenAmong

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 import udcp_dsl as udcp
 from tests.udcp_dsl.inputs.test_language import LOSSES, loss_of
 from tests.udcp_solvers.brute_force import price_scores
+from udcp_dsl.check import GeneratedSpec, drawn_inputs, specs
 from udcp_dsl.diagnostics import OracleError
 from udcp_dsl.per_row import NotVectorised, Patched, PerRow, Split, joined
-from udcp_dsl.prediction.oracle import Oracle
-from udcp_dsl.prediction.rows.value import Rows
-from udcp_dsl.prediction.stages import oracle_by_row
-from udcp_dsl.prediction.stages.oracle_by_row import OracleByRow
-from udcp_dsl.testing import GeneratedSpec, drawn_inputs, specs
+from udcp_dsl.predict import oracle_by_row
+from udcp_dsl.predict.oracle import Oracle
+from udcp_dsl.predict.oracle_by_row import OracleByRow
+from udcp_dsl.rows.rows import Rows
 from udcp_solvers.prices import enumeration
 
 OPTIONS: dict[str, dict[str, Any]] = {"penalized": {"lam": 0.1}}

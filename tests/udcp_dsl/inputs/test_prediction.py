@@ -14,9 +14,9 @@ import udcp_dsl as udcp
 from tests.specs import size_of
 from tests.udcp_dsl.inputs.test_language import DECLARED, draw, loss_of, row_of
 from tests.udcp_solvers.brute_force import price_scores
+from udcp_dsl.check.coverage import Problem, coverage_trials
 from udcp_dsl.diagnostics import InputError, OracleError
-from udcp_dsl.prediction.rows import Rows, rows_of
-from udcp_dsl.testing.coverage import Problem, coverage_trials
+from udcp_dsl.rows.rows import Rows, rows_of
 
 LOSSES = {
     "laminar": "sum(fee) + 0.8 * km * any({ a, b }) + km * any({ a, b, c, d, e })",
@@ -287,7 +287,7 @@ def test_tables_streams_and_the_command_line_give_the_same(tmp_path: Path) -> No
     from pyarrow import parquet
 
     from udcp_dsl.cli import main
-    from udcp_dsl.prediction.rows.reading import read_rows
+    from udcp_dsl.rows.source import read_rows
 
     loss, (P, y) = loss_of(LOSSES["separable"]), rows(120)
     inputs = draw(loss, 120)

@@ -10,12 +10,16 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
+from udcp_dsl.check import facts as fact_attacks
+from udcp_dsl.check import meaning as meaning_checks
+from udcp_dsl.check import oracles
+from udcp_dsl.check import run as own_rows
+from udcp_dsl.check.run import validate
+from udcp_dsl.check.verdicts import Plan
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.rows.given import RowInputs
 from udcp_dsl.expression.rows.nodes import RowLeaf
-from udcp_dsl.prediction.stages.oracle_by_row import OracleByRow
-from udcp_dsl.validation import fact_attacks, meaning_checks, oracles, own_rows, validate
-from udcp_dsl.validation.plan import Plan
+from udcp_dsl.predict.oracle_by_row import OracleByRow
 
 TEXT = """labels { a, b, c }
 input km in [0, 9]

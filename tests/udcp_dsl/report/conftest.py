@@ -15,7 +15,8 @@ import numpy.typing as npt
 import pytest
 
 import udcp_dsl as udcp
-from udcp_dsl.comparison import Comparison, compare
+from udcp_dsl.measure.compare import compare
+from udcp_dsl.measure.comparison import Comparison
 from udcp_dsl.report import drawing, write_report
 from udcp_dsl.report.figures import Figure
 

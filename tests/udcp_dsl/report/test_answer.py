@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from udcp_dsl.comparison.curves import MatchedCost
-from udcp_dsl.report import answer as module
-from udcp_dsl.report.answer import answer
+from udcp_dsl.measure.comparison import MatchedCost
+from udcp_dsl.report import page as module
+from udcp_dsl.report.page import answer
 
 LEVEL = Fraction(1, 10)
 

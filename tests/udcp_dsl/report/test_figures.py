@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 
 import udcp_dsl as udcp
 from udcp_dsl import InputError
-from udcp_dsl.comparison import Comparison
-from udcp_dsl.prediction.calibrate.levels import clopper_pearson
-from udcp_dsl.prediction.evaluation import QUARTERS, Stratum
-from udcp_dsl.report import drawing, palette, strata, write_figures
+from udcp_dsl.measure.comparison import Comparison
+from udcp_dsl.measure.evaluate import QUARTERS, Stratum
+from udcp_dsl.predict.calibrate.levels import clopper_pearson
+from udcp_dsl.report import drawing, strata, write_figures
+from udcp_dsl.report import look as palette
+from udcp_dsl.report.browser import tree_of
 from udcp_dsl.report.figures import figures
-from udcp_dsl.report.tree import tree_of
-from udcp_dsl.report.wording import number
+from udcp_dsl.report.look import number
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
-from udcp_dsl.comparison import Comparison
+from udcp_dsl.check.run import validate
+from udcp_dsl.measure.comparison import Comparison
 from udcp_dsl.report import write_report
-from udcp_dsl.report.verdict_page import verdict_page
-from udcp_dsl.validation import validate
+from udcp_dsl.report.page import verdict_page
 
 pytestmark = pytest.mark.slow
 FIXTURES = ("ordinary", "hostile", "smallest", "wide")

@@ -22,13 +22,13 @@ import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl import InputError, __version__
-from udcp_dsl.comparison import Comparison
-from udcp_dsl.prediction.stages.repair import RepairStage
+from udcp_dsl.measure.comparison import Comparison
+from udcp_dsl.predict.stages.repair import RepairStage
 from udcp_dsl.report import drawing, write_report
 from udcp_dsl.report import page as page_module
 from udcp_dsl.report.figures import figures, first_figures
-from udcp_dsl.report.headline import finding
-from udcp_dsl.report.wording import number, shown
+from udcp_dsl.report.look import number, shown
+from udcp_dsl.report.page import finding
 
 FIXTURES = ("ordinary", "hostile", "smallest")
 VOID = {"meta", "link", "br", "img", "input"}

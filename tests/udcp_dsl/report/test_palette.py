@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from udcp_dsl.report.palette import _ORACLES, _OTHERS, TERMS, styles, variables
+from udcp_dsl.report.look import _ORACLES, _OTHERS, TERMS, styles, variables
 
 # Severity 1.0, on linear RGB.
 _SEEN: dict[str, Any] = {

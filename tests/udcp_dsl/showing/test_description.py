@@ -15,11 +15,11 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from udcp_dsl.cli.ending import finish, json_option
-from udcp_dsl.report.verdict_page import verdict_page
+from udcp_dsl.report.page import verdict_page
 from udcp_dsl.showing import Column, Description, Styled, Table
-from udcp_dsl.showing.console_text import as_rich, as_text
-from udcp_dsl.showing.html_text import as_html
-from udcp_dsl.showing.plain_data import as_data
+from udcp_dsl.showing.data import as_data
+from udcp_dsl.showing.html import as_html
+from udcp_dsl.showing.text import as_rich, as_text
 
 
 @dataclass(frozen=True)

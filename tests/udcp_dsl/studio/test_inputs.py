@@ -13,7 +13,7 @@ pytest.importorskip("starlette")
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.prediction.rows import rows_of
+from udcp_dsl.rows.rows import rows_of
 from udcp_dsl.studio.fitting import fit, sets_of
 from udcp_dsl.studio.instances import generated, own
 from udcp_dsl.studio.state import State, changed

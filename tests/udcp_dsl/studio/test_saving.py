@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import udcp_dsl as udcp
+from udcp_dsl.check.cases import check_case
 from udcp_dsl.diagnostics import Source
-from udcp_dsl.validation.cases import cases_beside, check_case, parse_cases
+from udcp_dsl.fit.cases import cases_beside, parse_cases
 
 TOKEN = "secret-of-this-test"
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 import udcp_dsl as udcp
 from tests.udcp_solvers.brute_force import greedy_order
 from tests.udcp_solvers.greedy_orders.exact_losses import EXACT, exact_loss
+from udcp_dsl.check import losses, probabilities
+from udcp_dsl.check.oracles import greedy_fault
+from udcp_dsl.check.samples import hard_rows
 from udcp_dsl.loss import Loss
-from udcp_dsl.testing import losses, probabilities
-from udcp_dsl.testing.formulas import greedy_fault
-from udcp_dsl.testing.hard_rows import hard_rows
 from udcp_solvers.greedy import Greedy, paths
 
 Array = NDArray[Any]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import udcp_dsl as udcp
-from udcp_dsl.testing import all_masks
+from udcp_dsl.check import all_masks
 from udcp_solvers.numeric.exact_costs import exact_costs
 
 COSTS = {"a": -0.1, "b": 0.3, "c": 1.7, "d": 0.2}

@@ -11,7 +11,7 @@ import numpy as np
 import udcp_dsl as udcp
 from tests.specs import of_seven
 from tests.udcp_solvers.brute_force import price_scores
-from udcp_dsl.testing import all_masks, assert_faces
+from udcp_dsl.check import all_masks, assert_faces
 from udcp_solvers.numeric.exact_costs import exact_costs
 from udcp_solvers.price import Price
 

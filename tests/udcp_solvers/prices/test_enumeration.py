@@ -25,7 +25,7 @@ from tests.udcp_solvers.prices.price_losses import (
     assert_priced_by,
 )
 from tests.udcp_solvers.prices.price_losses import rows as hard_rows
-from udcp_dsl.testing import losses
+from udcp_dsl.check import losses
 from udcp_solvers.price import Price
 from udcp_solvers.prices.enumeration import MOST, Enumeration
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import udcp_dsl as udcp
 from tests.udcp_solvers.prices.price_losses import TREE, assert_priced_by, assert_prices, rows
-from udcp_dsl.testing import all_masks, assert_faces
+from udcp_dsl.check import all_masks, assert_faces
 from udcp_solvers.price import Price
 from udcp_solvers.prices.regions import runs_of, tree_of
 from udcp_solvers.prices.trees import TreePrices

@@ -12,9 +12,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
+from udcp_dsl.check import GeneratedSpec, all_masks, specs
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.oracle import Floats, Masks
-from udcp_dsl.testing import GeneratedSpec, all_masks, specs
+from udcp_dsl.predict.oracle import Floats, Masks
 from udcp_solvers.ilp import Ilp
 from udcp_solvers.programs.by_mass import chain, targets
 from udcp_solvers.programs.exact import Exact, Tally, mass_cut

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import udcp_dsl as udcp
 from tests.specs import TWELVE
 from tests.udcp_solvers.brute_force import price_scores as brute_price_scores
-from udcp_dsl.testing import GeneratedSpec, specs
+from udcp_dsl.check import GeneratedSpec, specs
 from udcp_solvers.ilp import Ilp
 
 

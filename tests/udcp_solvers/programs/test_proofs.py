@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
+from udcp_dsl.check import all_masks, losses
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.testing import all_masks, losses
 from udcp_solvers.ilp import Ilp
 from udcp_solvers.programs import exact as module
 from udcp_solvers.programs.exact import Exact, Tally

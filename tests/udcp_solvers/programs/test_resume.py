@@ -17,7 +17,7 @@ import pytest
 
 import udcp_dsl as udcp
 from udcp_dsl.diagnostics import OracleError
-from udcp_dsl.prediction.oracle import Floats
+from udcp_dsl.predict.oracle import Floats
 from udcp_solvers.ilp import Ilp
 from udcp_solvers.programs.checkpoint import Checkpoint
 from udcp_solvers.programs.exact import Report

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import udcp_dsl as udcp
 from tests.specs import of_seven
-from udcp_dsl.testing import all_masks, losses
+from udcp_dsl.check import all_masks, losses
 from udcp_solvers.search.prices import MassSearch, SearchPrices
 
 

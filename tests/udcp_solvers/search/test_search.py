@@ -14,7 +14,7 @@ import udcp_dsl as udcp
 from tests.specs import of_seven
 from tests.udcp_solvers.brute_force import anchored_scores, price_scores
 from tests.udcp_solvers.prices.price_losses import Remembered, Rounded
-from udcp_dsl.testing import all_masks, losses
+from udcp_dsl.check import all_masks, losses
 from udcp_solvers.search.layout import FREE, IN, OUT
 from udcp_solvers.search.model import searchable
 from udcp_solvers.search.prices import SearchPrices

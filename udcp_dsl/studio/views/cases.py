@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from udcp_dsl.check.cases import check_case
 from udcp_dsl.compile.passes import compile_spec
 from udcp_dsl.compile.sources import Files
 from udcp_dsl.diagnostics import InputError, Source, SpecError
+from udcp_dsl.fit.cases import ENDING, Case, case_text, parse_cases
 from udcp_dsl.loss import Loss
 from udcp_dsl.studio.spec_folder import SpecFolder
-from udcp_dsl.validation.cases import ENDING, Case, case_text, check_case, parse_cases
 
 _MOST = 200  # cases that are tried
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.loss import Loss
-from udcp_dsl.report.tree import tree_of
+from udcp_dsl.report.browser import tree_of
 
 _ENTRIES = 40  # costs per row that are shown
 _HELD = 1 << 22  # entries of masks in memory at once

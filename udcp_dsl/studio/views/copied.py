@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from udcp_dsl.prediction.calibrate import show_level
+from udcp_dsl.predict.calibrate import show_level
 from udcp_dsl.studio.state import State
 
 

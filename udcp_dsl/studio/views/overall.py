@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from udcp_dsl.comparison import CostCurve
-from udcp_dsl.report.palette import styles
+from udcp_dsl.measure.comparison import CostCurve
+from udcp_dsl.report.look import styles
 from udcp_dsl.studio.fitting import Fitted
 from udcp_dsl.studio.instances import Instances
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.oracle import make_oracle
+from udcp_dsl.predict.oracle import make_oracle
 from udcp_dsl.studio.fitting import Fitted, sets_of
 from udcp_dsl.studio.instances import Instances
 

@@ -13,8 +13,7 @@ from udcp_dsl.diagnostics import Diagnostic, InputError, Source, Span, SpecError
 from udcp_dsl.language import ast
 from udcp_dsl.language.parse import parse
 from udcp_dsl.loss import Loss
-from udcp_dsl.prediction.declaration import Refusal
-from udcp_dsl.prediction.oracle import declaration_of, oracle_names
+from udcp_dsl.predict.oracle import Refusal, declaration_of, oracle_names
 from udcp_dsl.studio.spec_folder import SpecFolder
 
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import udcp_dsl as udcp
+from udcp_dsl.check import all_masks, assert_facts, assert_lowers, assert_meaning
 from udcp_dsl.expression.atoms.nodes import Nodes
 from udcp_dsl.expression.domain import Hierarchy
-from udcp_dsl.testing import all_masks, assert_facts, assert_lowers, assert_meaning
 
 PATHS = st.lists(st.lists(st.sampled_from("ab"), max_size=3).map(tuple), min_size=1, max_size=6)
 

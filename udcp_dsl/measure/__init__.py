@@ -1,0 +1,1 @@
+"""What sets cost and cover: on fresh rows, over splits, along parameters, and as a stream."""

@@ -1,0 +1,657 @@
+"""`compare`: choose the oracles that take part, and run them on all splits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean, keeping_warnings, warn
+from udcp_dsl.loss import Loss
+from udcp_dsl.measure.comparison import Comparison, CostCurve, Example, Run, Worth
+from udcp_dsl.measure.evaluate import Floats, measure
+from udcp_dsl.measure.examples import Places, examples
+from udcp_dsl.predict.calibrate import DEFAULT_GRID, CalibrationWarning, Level, show_level
+from udcp_dsl.predict.calibrate.strata import bins_needed
+from udcp_dsl.predict.chain import STAGES, Fitted, fit_folds, fit_repairs, seen
+from udcp_dsl.predict.oracle import Masks, Oracle, declaration_of, make_oracle, oracle_names, with_lambda
+from udcp_dsl.predict.promise import COMPARED, OPTIONS, Promise, Temperature, promise_from
+from udcp_dsl.predict.repair import Repair
+from udcp_dsl.predict.row_warnings import (
+    warn_of_counted_labels,
+    warn_of_free_labels,
+    warn_of_high_alpha,
+    warn_of_training_rows,
+    warn_of_wrong_truth,
+    warn_of_zeros,
+)
+from udcp_dsl.predict.sets import PredictionSets
+from udcp_dsl.predict.stages.alpha_of_miss import AbstainingIsCheapest
+from udcp_dsl.predict.stages.decision import check_decides
+from udcp_dsl.predict.stages.limits import LimitError, Multipliers
+from udcp_dsl.predict.stages.stage import FitContext, Stage, placed
+from udcp_dsl.predict.stages.tuned_lambda import Lambda
+from udcp_dsl.predict.thresholds import worth_of
+from udcp_dsl.rows.rows import Rows, rows_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from udcp_dsl.predict.oracle import Floats, Given, Indices, Masks, Probabilities
+
+# One oracle on one split: the chain of stages fitted on two folds, and its sets measured on a third.
+#
+# The score of a row depends on that row alone, so all rows are scored once and splits select from the scores. Oracles
+# with an anchor are the exception: their scores depend on the split.
+
+
+FRACTIONS = (0.5, 0.25, 0.25)  # shares of the folds for thresholds, tuning and test
+# The alphas of the curves of cost against coverage; those that need more points than a fold has are left out.
+CURVE = tuple(Fraction(k, 200) for k in (2, 4, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80))
+
+_MAX_SCORES_IN_MEMORY = 1 << 26  # most scores that are kept in memory: 512 MiB
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Positions of rows in disjoint folds, each in ascending order; `halves` are those of the fold for tuning."""
+
+    split: int
+    calibration: Places
+    halves: tuple[Places, Places]
+    test: Places
+
+
+def deal(n: int, fractions: Sequence[float], seed: int, splits: int) -> list[Folds]:
+    """The folds of every split of n rows; a split does not depend on the number of splits."""
+    if len(fractions) != 3 or not all(0 < f < 1 for f in fractions) or abs(sum(fractions) - 1) > 1e-9:
+        raise InputError(f"fractions are {fractions}: give three above 0 that sum to 1 (thresholds, tuning, test)")
+    calibrated, tuned = round(n * fractions[0]), round(n * (fractions[0] + fractions[1]))
+    half = (calibrated + tuned + 1) // 2
+    if not 0 < calibrated < half < tuned < n:
+        raise InputError(f"{n} rows are too few to split into {fractions}, with the tuning part halved: give more rows")
+    folds = []
+    for split in range(splits):
+        order = np.random.default_rng([seed, split]).permutation(n)
+        calibration, first, second, test = (np.sort(part) for part in np.split(order, (calibrated, half, tuned)))
+        folds.append(Folds(split, calibration, (first, second), test))
+    return folds
+
+
+def warn_of_too_few(folds: Folds, promise: Promise, loss: Loss, *, tuned: bool) -> None:
+    """Warn if a fold has too few rows for a finite threshold."""
+    alpha, by_bin = min(promise.alphas), promise.by_difficulty
+    need = promise.rule(promise.bin_count if by_bin else 1, promise.harm(loss)).needed(alpha)
+    needed = f"alpha {show_level(alpha)} needs {need}"
+    faults = []
+    if not by_bin and tuned and len(folds.halves[0]) < need:
+        half = len(folds.halves[0])
+        faults.append((f"half the fold for tuning has {half} row{'' if half == 1 else 's'}", "lambda cannot be tuned"))
+    if by_bin:
+        need = bins_needed(promise.bin_count, need)
+        needed += f" in each of {promise.bin_count} bins by difficulty, {need} in all to keep these apart"
+    if len(folds.calibration) < need:
+        effect = "bins are merged" if by_bin else "all sets contain all labels"
+        faults.insert(0, (f"the fold for thresholds has {len(folds.calibration)} rows", effect))
+    remedy = "give more rows or a larger alpha" + (", or fewer bins" if by_bin else "")
+    for fold, effect in faults:
+        warn(f"{fold}, and {needed}, so {effect}: {remedy}", CalibrationWarning)
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """An oracle made for a loss; if it is to be tuned, one for every lambda of the grid."""
+
+    loss_name: str
+    oracle_name: str
+    loss: Loss
+    oracles: Mapping[float | None, Oracle]
+
+    @property
+    def tuned(self) -> bool:
+        """Whether there is a lambda to choose."""
+        return None not in self.oracles
+
+    @property
+    def oracle(self) -> Oracle:
+        """The oracle, or the first of the candidates."""
+        return next(iter(self.oracles.values()))
+
+    @property
+    def score_variant(self) -> str | None:
+        """The variant of its score, if there are several."""
+        return self.oracle.about
+
+    def context(self, promise: Promise, oracles: Mapping[float | None, Oracle] | None = None) -> FitContext:
+        """What its stages are fitted for; `oracles` replace its own."""
+        made = self.oracles if oracles is None else oracles
+        candidates = {lam: oracle for lam, oracle in made.items() if lam is not None}
+        return FitContext(promise, next(iter(made.values())), candidates or None)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedContender:
+    """A contender with all rows as its oracles take them: already scored, or as probabilities."""
+
+    contender: Contender
+    data: Rows
+    oracles: Mapping[float | None, Oracle]
+    seen: Rows
+
+    @classmethod
+    def of(cls, contender: Contender, data: Rows, promise: Promise) -> PreparedContender:
+        """Score all rows, unless scores depend on an anchor or on multipliers of limits, which differ by split."""
+        context = contender.context(promise)
+        rows = seen(context, (), data).with_columns(top=data.highest_probabilities, place=np.arange(len(data)))
+        if context.oracle.wants_anchor or context.enforces_limits:
+            context.oracle.best(rows.take(slice(0, 2)), np.zeros(2))  # compiles kernels, which no run should include
+            return cls(contender, data, contender.oracles, rows)
+        hold = rows.P.size * len(contender.oracles) <= _MAX_SCORES_IN_MEMORY
+        scored = {lam: RememberedScores(oracle, rows, hold=hold) for lam, oracle in contender.oracles.items()}
+        return cls(contender, data, scored, rows.with_columns(P=np.empty((len(rows), 0))))
+
+    def context(self, promise: Promise) -> FitContext:
+        """What stages on some of the rows are fitted for."""
+        return self.contender.context(promise, self.oracles)
+
+    def seconds(self, folds: Folds) -> float | None:
+        """The seconds that scoring the rows of a split took; None if each split scores its own rows."""
+        if not self._remembered:
+            return None
+        per_row = {lam: x.seconds_per_row for lam, x in self.oracles.items() if isinstance(x, RememberedScores)}
+        tuning = sum(map(len, folds.halves)) * sum(per_row.values()) if self.contender.tuned else 0.0
+        return tuning + next(iter(per_row.values())) * (len(folds.calibration) + len(folds.test))
+
+    def unscored(self) -> PreparedContender:
+        """The same with probabilities, which decisions need."""
+        return replace(self, oracles=self.contender.oracles, seen=self.seen.with_columns(P=self.data.P))
+
+    @property
+    def _remembered(self) -> bool:
+        return isinstance(next(iter(self.oracles.values())), RememberedScores)
+
+
+@dataclass(frozen=True, eq=False)
+class SplitResult:
+    """A contender on one split: its run at each alpha.
+
+    On the first split, if the promise is marginal, also the cost curve (with the worth of a miss, if the oracle has
+    prices), the sets at the first alpha, and the p-values of all labels as a function of places in the test fold.
+    """
+
+    runs: tuple[Run, ...]
+    curve: CostCurve
+    mask: Masks | None
+    p_values: Callable[[Places], Floats] | None
+
+
+def run_split(prepared: PreparedContender, folds: Folds, promise: Promise) -> SplitResult:
+    """Calibrate, tune and measure a contender on a split, at every alpha and, on the first split, along the curve."""
+    test, alphas, contender = folds.test, promise.alphas, prepared.contender
+    first = folds.split == 0 and promise.is_marginal
+    grid = _grid(promise, contender.loss, folds) if first else []
+    tested = prepared.data.take(test)
+    runs, points = dict[Fraction, Run](), dict[Fraction, tuple[Fraction, Floats, Masks, Worth]]()
+    fixed = promise if promise.miss is None else promise.at_alpha
+    first_mask, first_p = None, None
+    for level in dict.fromkeys((*alphas, *grid)):
+        began = time.perf_counter()
+        try:
+            fitted = _fit(prepared, folds, promise if promise.miss and level in alphas else fixed.at(level))
+        except LimitError:
+            if level in alphas:
+                raise
+            continue  # the curve lacks this point
+        shown = placed(fitted.context, fitted.stages, prepared.seen.take(test))
+        mask = fitted.sets(shown)
+        took, known = time.perf_counter() - began, prepared.seconds(folds)
+        sets = PredictionSets(contender.loss, mask, inputs=tested.inputs, decided=shown.decided)
+        if level in grid:
+            covered = mask[np.arange(len(test)), tested.truth]
+            worth = worth_of(fitted.context.oracle, fitted.thresholds)
+            points[level] = (level, sets.costs, covered, worth)
+        if level in alphas:
+            key, tuned = (contender.loss_name, contender.oracle_name), fitted.find(Lambda)
+            limited = fitted.find(Multipliers)
+            nu = None if limited is None else limited.effects.multipliers
+            measures = measure(sets, tested, alpha=fitted.alpha, oracle=key[1], promise=promise, multipliers=nu)
+            lam = None if tuned is None else tuned.tuning.best
+            runs[level] = Run(*key, level, folds.split, measures, lam, took if known is None else known)
+        if first and level == alphas[0]:
+            first_mask, first_p = mask, _p_values(prepared, fitted, folds)
+    found = [points[level] for level in grid if level in points]
+    curve = CostCurve.of(*zip(*found, strict=True)) if found else CostCurve()
+    return SplitResult(tuple(runs[level] for level in alphas), curve, first_mask, first_p)
+
+
+def _fit(prepared: PreparedContender, folds: Folds, promise: Promise) -> Fitted:
+    """The fit at one alpha: tuned on the halves of the second fold, thresholds from the first."""
+    rows = prepared.seen.take(folds.calibration)
+    context = prepared.context(promise).with_rows(rows)
+    tuned = [
+        (stage, [prepared.seen.take(fold) for fold in stage.folds_from_halves(folds.halves)])
+        for stage in STAGES
+        if not stage.repairs and stage.applies(context)
+    ]
+    (fitted,) = fit_folds(context, (), tuned, rows).values()
+    return fitted
+
+
+def _p_values(prepared: PreparedContender, fitted: Fitted, folds: Folds) -> Callable[[Places], Floats]:
+    return lambda places: fitted.p_values(placed(fitted.context, fitted.stages, prepared.seen.take(folds.test[places])))
+
+
+def _grid(promise: Promise, loss: Loss, folds: Folds) -> list[Fraction]:
+    """The levels of the curve; if harm is bounded, as shares of the largest harm."""
+    rule, smallest = promise.rule(1, promise.harm(loss)), min(len(folds.calibration), len(folds.halves[0]))
+    return [level for level in (share * rule.below for share in CURVE) if rule.needed(level) <= smallest]
+
+
+# The scores of all rows, computed once; every split selects from them by the column `place`.
+
+
+class RememberedScores(Oracle):
+    """An oracle that has scored all rows of a comparison, and looks up those at the `place` of the rows it is given;
+    these need no probabilities.
+
+    If all scores would take too much memory, only those of the true labels are kept, and others are computed again.
+    """
+
+    reads = ("place",)
+
+    def __init__(self, oracle: Oracle, rows: Rows, *, hold: bool) -> None:
+        super().__init__(oracle.loss)
+        self.name, self.priced = oracle.name, oracle.priced
+        self._oracle, self._rows = oracle, rows
+        self._compute(slice(0, 2), hold)  # compiles the kernels, which no run's time should include
+        began = time.perf_counter()
+        self._all, self._true = self._compute(slice(0, len(rows)), hold)
+        self.seconds_per_row = (time.perf_counter() - began) / len(rows)
+
+    def _compute(self, part: slice, hold: bool) -> tuple[Floats | None, Floats]:
+        rows = self._rows.take(part)
+        if not hold:
+            return None, self._oracle.score_of(rows, rows.truth)
+        scores = self._oracle.scores(rows)
+        return scores, scores[np.arange(len(rows)), rows.truth]
+
+    def scores(self, P: Given, *, inputs: object = None) -> Floats:
+        place = _places(P)
+        return self._oracle.scores(self._rows.take(place)) if self._all is None else self._all[place]
+
+    def score_of(self, P: Given, y: object, *, inputs: object = None) -> Floats:
+        found: Floats = self._true[_places(P)]  # of the true labels: calibration needs no others
+        return found
+
+    def sets(self, P: Given, tau: ArrayLike, *, inputs: object = None) -> Masks:
+        place = _places(P)
+        if self._all is None:
+            return self._oracle.sets(self._rows.take(place), tau)
+        found: Masks = self._all[place] <= np.asarray(tau)
+        return found
+
+    def first(self, P: Given, *, inputs: object = None) -> Indices:
+        return self._oracle.first(self._rows.take(_places(P)))
+
+    def _scores(self, P: Probabilities) -> Floats:
+        raise AssertionError("it looks scores up by place")
+
+
+def _places(rows: Given) -> Indices:
+    assert isinstance(rows, Rows)
+    assert rows.place is not None
+    return rows.place
+
+
+# Called with the units of work and a description of the work, it yields the units one after the other.
+Progress: TypeAlias = Callable[[Sequence[Any], str], Iterable[Any]]
+Within: TypeAlias = Literal["difficulty", "decision"] | None
+_Results: TypeAlias = dict[tuple[str, str], list[list[SplitResult]]]
+
+
+def compare(
+    losses: Loss | Sequence[Loss],
+    probs: Any,
+    y: Any = None,
+    *,
+    promise: Promise | None = None,
+    alphas: Level | Sequence[Level] | None = None,
+    miss: float | None = None,
+    oracles: Sequence[str] | Mapping[str, tuple[str, Mapping[str, object]]] | None = None,
+    splits: int = 10,
+    fractions: tuple[float, float, float] = FRACTIONS,
+    seed: int = 0,
+    groups: Any = None,
+    inputs: Any = None,
+    ids: Any = None,
+    ignore: Sequence[str] = (),
+    class_names: Sequence[object] | None = None,
+    label_names: Mapping[str, str] | None = None,
+    conditional: Within = None,
+    bins: int | None = None,
+    confidence: Level | None = None,
+    risk: str | None = None,
+    repair: Literal["auto", "temperature"] | Repair | None = "auto",
+    temperature: Temperature = None,
+    workers: int = 2,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compare what oracles cost and cover, on random splits of labelled rows.
+
+    The rows must not be those that the classifier was trained on. The same seed gives the same result, except for
+    times.
+
+    Parameters
+    ----------
+    losses : Loss or sequence of Loss
+        The losses. They must have the same labels in the same order.
+    probs : array, tensor, frame or nested lists, shape (n, K)
+        Probabilities, as for `SetPredictor.calibrate`.
+    y : sequence, shape (n,)
+        True labels.
+    promise : Promise, optional
+        All guarantees as one value, instead of `alphas`, `conditional`, `bins`, `confidence`, `risk` and `repair`.
+    alphas : float or sequence of float, default 0.1
+        Share of true labels that sets may miss.
+    oracles : sequence of str, or mapping, optional
+        Oracles by name. By default all that apply, except `ilp`, which solves a program for every row. A mapping gives
+        them names of your own, each with an oracle and its options: `{"paper": ("greedy", {"mass": "through"})}`.
+    splits : int, default 10
+        Number of random splits.
+    fractions : tuple of float, default (0.5, 0.25, 0.25)
+        Shares of the rows for thresholds, tuning and test.
+    seed : int, default 0
+        Random seed for the splits.
+    groups : sequence, optional
+        Group of each row. Coverage is reported by group; thresholds are those of all rows.
+    inputs : mapping or frame, optional
+        Numbers that the losses read for each row, by name.
+    ids : sequence, optional
+        Names of the rows, for the examples.
+    ignore : sequence of str, optional
+        Columns of a frame to leave unread.
+    class_names : sequence, optional
+        Names of the columns of `probs`, if they are not in the order of the labels.
+    label_names : mapping, optional
+        Names of labels for readers, if the labels are codes.
+    miss : float, optional
+        Cost of a missed true label, in the unit of the loss. Replaces `alphas`: each oracle finds its own alpha on
+        each split.
+    conditional : {"difficulty", "decision"}, optional
+        Add a second comparison on the same splits, `beside`, with coverage guaranteed in each part by difficulty, or
+        within each decision.
+    bins : int, default 4
+        Number of parts by difficulty.
+    confidence, risk
+        Guarantees, as for `SetPredictor`.
+    repair : {"auto", "temperature"}, Repair or None, default "auto"
+        Correction of the probabilities, fitted on a fifth of the rows (at most 1,000), which are in no split.
+    temperature : float or "fit", optional
+        Deprecated; use `repair`.
+    workers : int, default 2
+        Number of threads that share the splits.
+    progress : callable, optional
+        Called after each oracle and split.
+
+    Returns
+    -------
+    Comparison
+        Costs, coverage and times of every run.
+
+    Raises
+    ------
+    InputError
+        The data or the options are invalid.
+    OracleError
+        An oracle that was named does not apply.
+
+    Examples
+    --------
+    >>> import numpy as np, udcp_dsl as udcp
+    >>> loss = udcp.loads(
+    ...     "labels {cat, dog, wolf}  category wild {wolf}  loss l = size + 5 * any(wild)"
+    ... )
+    >>> rng = np.random.default_rng(0)
+    >>> P = rng.dirichlet([1, 1, 1], 400)
+    >>> y = [rng.choice(3, p=p) for p in P]
+    >>> found = udcp.compare(loss, P, y, oracles=["lac", "price"], splits=5)
+    >>> {x.oracle: round(x.cost, 2) for x in found.summaries()}
+    {'lac': 5.15, 'price': 4.56}
+    """
+    asked = compared_promise(promise_from(promise, {**locals(), "alpha": alphas}))
+    compared = (losses,) if isinstance(losses, Loss) else tuple(losses)
+    names = _names(compared)
+    _check(asked, compared, {"splits": splits, "workers": workers})
+    called = _checked_label_names(compared[0], label_names)
+    contenders, skipped = _contenders(compared, names, oracles)
+    _warn_of_free_labels(compared, contenders)
+    given = {"y": y, "groups": groups, "inputs": inputs, "ids": ids, "ignore": ignore, "class_names": class_names}
+    data = rows_of(probs, compared[0].labels, loss=[*map(asked.reads, compared)], **given)
+    warn_of_counted_labels(data)
+    warn_of_wrong_truth(data)
+    warn_of_training_rows(data)
+    repairs, numbers, data = _repaired(contenders[0], asked, data)
+    folds = deal(len(data), fractions, asked.seed, int(splits))
+    overall = replace(asked, conditional=None, bins=None)
+    promises = (overall,) if asked.is_marginal else (overall, asked)
+    _warn_of_few_rows(folds[0], promises, compared, tuned=any(contender.tuned for contender in contenders))
+    if asked.risk is None:
+        warn_of_zeros(data, min(asked.alphas))
+    results, abstaining = _results(contenders, data, folds, promises, workers, progress)
+    skipped |= abstaining
+    for name in names:
+        if all(of != name for of, _ in results):
+            raise AbstainingIsCheapest(next(why for (of, _), why in reversed(skipped.items()) if of == name))
+    first = {key: found[0][0] for key, found in results.items()}
+    comparison = Comparison(
+        losses=compared,
+        names=names,
+        alphas=asked.alphas,
+        splits=int(splits),
+        seed=asked.seed,
+        fractions=fractions,
+        runs=_runs(results, 0),
+        skipped=skipped,
+        curves={key: tuple((x.alpha, x.coverage, x.cost) for x in found.curve.points) for key, found in first.items()},
+        examples={
+            name: _examples(loss, data, folds[0].test, _of_loss(name, first), called, numbers)
+            for name, loss in zip(names, compared, strict=True)
+        },
+        accuracy=data.hits / len(data),
+        n=len(data),
+        K=compared[0].K,
+        promise=overall,
+        label_names=called,
+        about={x.oracle_name: x.score_variant for x in contenders if x.score_variant is not None},
+        repairs=repairs,
+        along={key: result.curve for key, result in first.items()},
+    )
+    if asked.is_marginal:
+        return comparison
+    beside = replace(comparison, promise=asked, runs=_runs(results, 1), curves={}, along={}, examples={})
+    return replace(comparison, beside=beside)
+
+
+def _check(promise: Promise, losses: Sequence[Loss], counts: Mapping[str, int]) -> None:
+    """Refuse what cannot be compared, and warn of a high alpha."""
+    warn_of_high_alpha(promise)
+    for loss in losses:
+        promise.harm(loss)  # in the unit of each loss's spec, so that alpha must be valid for each
+        if promise.by_decision:
+            check_decides(loss)
+    for name, value in counts.items():
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise InputError(f"{name} is {value!r}: give a whole number, 1 or more")
+
+
+def _checked_label_names(loss: Loss, label_names: Mapping[str, str] | None) -> dict[str, str]:
+    """The names of labels for readers; InputError for what is not a label."""
+    called = dict(label_names or {})
+    unknown = sorted(set(called) - set(loss.labels))
+    if unknown:
+        raise InputError(f"label_names: {unknown[0]!r} is not a label; {did_you_mean(unknown[0], loss.labels)}")
+    return called
+
+
+def _warn_of_free_labels(losses: Sequence[Loss], contenders: Sequence[Contender]) -> None:
+    for loss in losses:
+        if any(x.by_cost for contender in contenders if contender.loss is loss for x in contender.oracles.values()):
+            warn_of_free_labels(loss)
+
+
+def _warn_of_few_rows(folds: Folds, promises: Sequence[Promise], losses: Sequence[Loss], *, tuned: bool) -> None:
+    """Warn once for each promise and rule: losses with one rule need equally many rows."""
+    for each in promises:
+        for loss in {each.rule(1, each.harm(loss)): loss for loss in losses}.values():
+            warn_of_too_few(folds, each, loss, tuned=tuned)
+
+
+def _of_loss(name: str, results: Mapping[tuple[str, str], SplitResult]) -> dict[str, SplitResult]:
+    """The results for one loss, by oracle."""
+    return {oracle: result for (of, oracle), result in results.items() if of == name}
+
+
+def _examples(
+    loss: Loss,
+    data: Rows,
+    test: Places,
+    results: Mapping[str, SplitResult],
+    called: Mapping[str, str],
+    numbers: Places,
+) -> tuple[Example, ...]:
+    """Instructive test rows with the sets of each oracle; `numbers` are the positions of `data` among all rows."""
+    masks = {oracle: x.mask for oracle, x in results.items() if x.mask is not None}
+    p_values = {oracle: x.p_values for oracle, x in results.items() if x.p_values is not None}
+    return examples(loss, data, test, masks, lambda label: called.get(label, label), p_values, numbers)
+
+
+def _results(
+    contenders: Sequence[Contender],
+    data: Rows,
+    folds: Sequence[Folds],
+    promises: Sequence[Promise],
+    workers: int,
+    progress: Progress | None,
+) -> tuple[_Results, dict[tuple[str, str], str]]:
+    """The results by loss and oracle, for each split under each promise; and why some oracles have none."""
+    tasks = [(contender, split) for contender in contenders for split in range(len(folds))]
+    results, without = _Results(), dict[tuple[str, str], str]()
+    with keeping_warnings(CalibrationWarning), ThreadPoolExecutor(workers) as pool:  # warned before, once
+        running: list[list[Future[SplitResult]]] = []
+        for contender, split in tasks if progress is None else progress(tasks, f"comparing over {len(folds)} splits"):
+            if split == 0:
+                prepared = PreparedContender.of(contender, data, promises[0])
+                variants = [(prepared.unscored() if each.by_decision else prepared, each) for each in promises]
+                running = [
+                    [pool.submit(copy_context().run, run_split, own, fold, each) for own, each in variants]
+                    for fold in folds
+                ]
+            key = contender.loss_name, contender.oracle_name
+            try:
+                results.setdefault(key, []).append([one.result() for one in running[split]])
+            except AbstainingIsCheapest as error:  # only for this oracle: its sets miss too much for their cost
+                without[key] = str(error)
+    return {key: found for key, found in results.items() if key not in without}, without
+
+
+def _runs(results: _Results, place: int) -> tuple[Run, ...]:
+    """The runs under the promise at `place`, in the order of losses, oracles, alphas, splits."""
+    by_split = ([split[place].runs for split in found] for found in results.values())
+    return tuple(run for runs in by_split for of_alpha in zip(*runs, strict=True) for run in of_alpha)
+
+
+def compared_promise(promise: Promise) -> Promise:
+    """The promise, if a comparison can show it; raises InputError otherwise."""
+    if promise.conditional not in (None, "difficulty", "decision"):
+        raise InputError(
+            f'conditional is {promise.conditional!r}: give None, "difficulty" or "decision"; for groups use groups='
+        )
+    others = [name for name, own in OPTIONS.items() if name not in COMPARED and getattr(promise, name) != own.default]
+    if others:
+        raise InputError(f"a comparison cannot use {others[0]}: leave it out")
+    return promise
+
+
+def _repaired(contender: Contender, promise: Promise, data: Rows) -> tuple[tuple[Stage, ...], Places, Rows]:
+    """Fit the stages that change p, once, on rows that are then in no split.
+
+    Returns the stages, the positions of all other rows, and these rows with repaired probabilities.
+    """
+    context = contender.context(replace(promise, conditional=None, bins=None))
+    repairs, _, left = fit_repairs(context, data)
+    data = data.take(left) if len(left) < len(data) else data
+    for stage in repairs:
+        data = stage.add_columns(context, data)
+    return repairs, left, data
+
+
+def solves(oracle: str) -> bool:
+    """Whether an oracle declares that it solves a program per row; it then takes part only if it is named."""
+    try:
+        says = declaration_of(oracle)
+    except OracleError:  # raised again when the oracle is made
+        return False
+    return says is not None and says.solves
+
+
+def _names(losses: Sequence[Loss]) -> tuple[str, ...]:
+    if not losses:
+        raise InputError("no loss is given: give at least one")
+    for loss in losses:
+        if not isinstance(loss, Loss):
+            raise TypeError(f"a loss is a {type(loss).__name__}, not a Loss: make one with udcp.load or udcp.loads")
+        if loss.labels != losses[0].labels:
+            raise InputError(
+                f"the losses {losses[0].name!r} ({losses[0].source.name}) and {loss.name!r} ({loss.source.name}) have "
+                "different labels, or the same in another order: compare them one by one"
+            )
+    names = [loss.name for loss in losses]
+    if len(set(names)) < len(names):
+        names = [f"{loss.source.name}:{loss.name}" for loss in losses]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"the loss {twice!r} is given twice: give each once")
+    return tuple(names)
+
+
+def _contenders(
+    losses: Sequence[Loss],
+    names: Sequence[str],
+    oracles: Sequence[str] | Mapping[str, tuple[str, Mapping[str, object]]] | None,
+) -> tuple[list[Contender], dict[tuple[str, str], str]]:
+    """The oracles that take part, and why others do not, by (loss, oracle). OracleError if a loss has none left."""
+    installed = oracle_names()
+    wanted: Mapping[str, tuple[str, Mapping[str, object]]]
+    if isinstance(oracles, Mapping):
+        wanted = oracles
+    else:
+        wanted = {oracle: (oracle, {}) for oracle in (installed if oracles is None else oracles)}
+    contenders, skipped = [], dict[tuple[str, str], str]()
+    for name, loss in zip(names, losses, strict=True):
+        for shown, (oracle, options) in wanted.items():
+            if oracles is None and solves(oracle):
+                skipped[name, shown] = (
+                    "it solves a program for every row, so it takes part only if it is named among the oracles"
+                )
+                continue
+            try:
+                contenders.append(Contender(name, shown, loss, _make_by_lambda(oracle, loss, options)))
+            except OracleError as error:
+                if oracle not in installed:
+                    raise
+                skipped[name, shown] = str(error)
+        if not any(contender.loss_name == name for contender in contenders):
+            reasons = "; ".join(why for (of, _), why in skipped.items() if of == name)
+            raise OracleError(f"no oracle is left for the loss {name!r}: {reasons or 'none is named'}")
+    return contenders, skipped
+
+
+def _make_by_lambda(name: str, loss: Loss, options: Mapping[str, object]) -> dict[float | None, Oracle]:
+    oracle = make_oracle(name, loss, **options)
+    return {lam: with_lambda(oracle, lam) for lam in DEFAULT_GRID} if oracle.untuned else {None: oracle}

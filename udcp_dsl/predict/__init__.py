@@ -1,0 +1,1 @@
+"""From checked rows to prediction sets: the oracle protocol, promises, stages, calibration and the predictor."""

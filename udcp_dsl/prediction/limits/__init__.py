@@ -1,1 +1,0 @@
-"""Limits of a spec in prediction: their multipliers, their means over rows, and upper bounds for these means."""

@@ -1,0 +1,5 @@
+"""The old name of `udcp_dsl.check`."""
+
+from udcp_dsl.deprecation import forwarding
+
+__getattr__ = forwarding(__name__, "udcp_dsl.check", as_of="0.4", removed_in="0.6")
