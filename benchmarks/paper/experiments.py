@@ -1,6 +1,6 @@
 """The paper's experiments: what is measured, as plain data.
 
-Four of them read one comparison (`udcp_dsl.comparison.compare`, splits of 50-25-25 as in the paper); `lambdas` fixes
+Four of them read one comparison (`udcp_dsl.compare`, splits of 50-25-25 as in the paper); `lambdas` fixes
 lambda; `accuracy` and `bayes` train small networks.
 """
 

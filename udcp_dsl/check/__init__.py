@@ -1,6 +1,6 @@
 """Checks of specs and oracles on generated cases, for test suites and for `udcp validate`, which runs them all.
 
-The strategies need hypothesis (`pip install 'udcp_dsl[test]'`); the assertions, `all_masks` and `validate` do not.
+The strategies need hypothesis (`pip install 'udcp_dsl[test]'`); the assertions and `all_masks` do not.
 Everything is imported when it is first used.
 
     from hypothesis import given
@@ -20,10 +20,6 @@ Everything is imported when it is first used.
     @given(classification_problems(triage))
     def test_coverage(problem):
         assert_coverage(udcp.SetPredictor(triage, "price", alpha=0.1), problem)
-
-    def test_is_safe_to_use():
-        validation = validate(triage, cases=2)
-        assert validation.ok, validation.counter_example
 
 An oracle of your own, called as `MyOracle(loss, **options)`, gets the whole conformance suite in one line:
 
@@ -46,19 +42,12 @@ if TYPE_CHECKING:
     from udcp_dsl.check.generated.specs import GeneratedSpec, losses, specs
     from udcp_dsl.check.meaning import assert_lowers, assert_meaning
     from udcp_dsl.check.oracles import assert_faces
-    from udcp_dsl.check.run import validate
     from udcp_dsl.check.samples import all_masks, drawn_inputs
     from udcp_dsl.check.strategies import classification_problems, label_sets, probabilities
-    from udcp_dsl.check.verdicts import CounterExample, MeanCost, Stage, Validation, Verdict
 
 __all__ = [
-    "CounterExample",
     "GeneratedSpec",
-    "MeanCost",
     "Problem",
-    "Stage",
-    "Validation",
-    "Verdict",
     "all_masks",
     "assert_coverage",
     "assert_faces",
@@ -72,7 +61,6 @@ __all__ = [
     "losses",
     "probabilities",
     "specs",
-    "validate",
 ]
 
 __getattr__, __dir__ = on_first_use(
@@ -84,9 +72,7 @@ __getattr__, __dir__ = on_first_use(
         "generated.specs": "GeneratedSpec losses specs",
         "meaning": "assert_lowers assert_meaning",
         "oracles": "assert_faces",
-        "run": "validate",
         "samples": "all_masks drawn_inputs",
         "strategies": "classification_problems label_sets probabilities",
-        "verdicts": "CounterExample MeanCost Stage Validation Verdict",
     },
 )

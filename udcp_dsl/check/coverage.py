@@ -370,6 +370,7 @@ def assert_coverage(
 
 
 QUESTION = "does coverage hold, for good classifiers and bad?"
+TRIED = tuple(CLASSIFIERS)  # those that a validation tries
 _QUICK = ("top three", "certain", "one label alive")  # few labels have mass, so that a row is solved quickly
 _SLOW_POINTS = 39  # most calibration points for one that solves row by row
 _LARGE = 300
@@ -390,7 +391,7 @@ def coverage(
     `chosen`.
     """
     trials: dict[str, list[Trials]] = {item.name: [] for item in chosen}
-    untried = {(item.name, alpha): dict.fromkeys(CLASSIFIERS) for item in chosen if not item.slow for alpha in alphas}
+    untried = {(item.name, alpha): dict.fromkeys(TRIED) for item in chosen if not item.slow for alpha in alphas}
     longest: dict[tuple[str, Fraction], float] = {}
     broken: dict[str, CounterExample] = {}
     in_turn = sorted(chosen, key=lambda item: (item.name != DEFAULT, item.slow))
@@ -469,11 +470,11 @@ def _trials(
         problem, sizes = Problem.generated(loss.K, rng), {"n_cal": 3 * need if item.tuned else need, "n_test": need}
         about = f"{item.name}, {problem.kind} classifier"
         yield problem.kind, coverage_trials(predictor, problem, repeats=1, rng=rng, name=about, **sizes)
-    every = list(enumerate(CLASSIFIERS))
+    every = list(enumerate(TRIED))
     for place, kind in every[number % 3 :: 3] if item.tuned else every:  # tuning takes most of the time
         dtype = (np.float64, np.float32, np.float16)[int(rng.integers(3))]
         problem = Problem.generated(loss.K, rng, kind=kind, dtype=dtype)
-        large = (place + number + 1) % len(CLASSIFIERS) == 0  # in round 0 the last one: trial times are known then
+        large = (place + number + 1) % len(TRIED) == 0  # in round 0 the last one: trial times are known then
         n_cal = max(_LARGE, 2 * need) if large else int(rng.choice([need, 2 * need, 3 * need + 1]))
         sizes = {"n_cal": 3 * n_cal if item.tuned else n_cal, "n_test": 100 if large else 30}
         about = f"{item.name}, {kind} classifier, {np.dtype(dtype)}"

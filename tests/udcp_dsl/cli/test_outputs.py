@@ -52,7 +52,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def reached(*arguments: Any, **options: Any) -> None:
         raise AssertionError("the work was begun")
 
-    for place in ("prediction.rows.reading.read_rows", "datasets.languages", "validation.validate"):
+    for place in ("rows.source.read_rows", "datasets.languages", "check.run.validate"):
         monkeypatch.setattr(f"udcp_dsl.{place}", reached)
 
 
@@ -103,7 +103,7 @@ def _full(monkeypatch: pytest.MonkeyPatch) -> None:
         raise InputError(f"{path}: cannot be written: No space left on device")
         yield Path()
 
-    for place in ("report.page", "comparison.export", "prediction.saved", "prediction.files"):
+    for place in ("report.page", "measure.comparison", "predict.saved", "files"):
         monkeypatch.setattr(f"udcp_dsl.{place}.atomic_write", full)
 
 

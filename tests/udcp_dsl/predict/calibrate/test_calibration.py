@@ -48,9 +48,7 @@ SCORES = st.sampled_from([-2.0, -0.0, 0.0, 5e-324, 0.1, 0.1 + 2**-56, 1.0, 3.0, 
 pytestmark = pytest.mark.filterwarnings("error::udcp_dsl.predict.calibrate.CalibrationWarning")
 
 
-@pytest.mark.parametrize(
-    "module", ["levels", "checked_arrays", "calibration", "randomized", "strata", "tuning", "plain"]
-)
+@pytest.mark.parametrize("module", "levels checked thresholds randomized strata tuning".split())
 def test_examples_of_the_docstrings(module: str) -> None:
     found = importlib.import_module(f"udcp_dsl.predict.calibrate.{module}")
     failed, _ = doctest.testmod(found)

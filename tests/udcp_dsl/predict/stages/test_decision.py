@@ -98,7 +98,7 @@ def test_actions_are_decided_beforehand_and_certified_over_the_final_set() -> No
     covered = sets.mask[np.arange(600), y]
     paid = values[y, [names.index(a) for a in sets.actions]]
     assert (paid <= sets.certificates)[covered].all()
-    again = udcp.prediction.sets.PredictionSets(ACTIONS, sets.mask)
+    again = udcp.PredictionSets(ACTIONS, sets.mask)
     assert (again.actions != sets.actions).any()  # the final sets would have asked for others
     np.testing.assert_array_equal(sets.costs, again.costs)  # which their costs count, as the page says
     assert ((again.certificates < sets.certificates) == (sets.costs < sets.certificates + 0.01 * sets.sizes)).all()
