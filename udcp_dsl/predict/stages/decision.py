@@ -61,10 +61,6 @@ class Decision(Stage):
     max_rows: ClassVar[int | None] = MAX_ROWS
 
     @classmethod
-    def applies(cls, context: FitContext) -> bool:
-        return context.promise.by_decision
-
-    @classmethod
     def draw_folds(cls, context: FitContext, budget: StratumBudget) -> tuple[Indices, ...] | None:
         fold = budget.draw(SHARE, MAX_ROWS, np.random.default_rng([context.promise.seed, _STREAM]))
         if len(fold) < MIN_ROWS:
