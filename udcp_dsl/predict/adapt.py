@@ -15,7 +15,7 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.predict.calibrate import CalibrationWarning, show_level
-from udcp_dsl.predict.calibrate.shortage import listed
+from udcp_dsl.predict.calibrate.strata import listed
 from udcp_dsl.predict.chain import adapted
 from udcp_dsl.predict.repair import LabelShift, estimate_label_shift
 from udcp_dsl.rows.columns import to_array
