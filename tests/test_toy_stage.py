@@ -35,13 +35,9 @@ EDITS = [
     ("predict/promise.py", "    nonempty: bool = option(", OPTION),
     ("predict/predictor.py", "        nonempty: bool = False,\n", KEYWORD),
     ("sklearn.py", "        nonempty: bool = False,\n", KEYWORD),
-    (
-        "predict/chain.py",
-        "from udcp_dsl.predict.stages.stage import ",
-        "from udcp_dsl.predict.stages.sharpening import Sharpening\n",
-    ),
 ]
-STAGES = "STAGES: tuple[type[Stage], ...] = ("
+STAGES = "STAGES = (\n"
+ENTRY = '    Entry("sharpening", "sharpening:Sharpening", lambda context: context.promise.sharpen is not None),\n'
 
 
 def test_a_stage_and_an_option(tmp_path: Path) -> None:
@@ -53,7 +49,7 @@ def test_a_stage_and_an_option(tmp_path: Path) -> None:
         file = tmp_path / "udcp_dsl" / name
         text = file.read_text(encoding="utf-8")
         assert text.count(before) == 1, (name, before)
-        changed = before + "Sharpening, " if before is STAGES else added + before
+        changed = before + ENTRY if before is STAGES else added + before
         file.write_text(text.replace(before, changed), encoding="utf-8")
     paths = [tmp_path, *(Path(package.__path__[0]).parent for package in (udcp_solvers, udcp_grammars))]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), "PYTHONDONTWRITEBYTECODE": "1"}

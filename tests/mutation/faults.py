@@ -161,14 +161,14 @@ _MATHEMATICS = (
     ),
     Fault(
         "quantile: the score before the k-th",
-        "udcp_dsl/predict/calibrate/cells.py",
+        "udcp_dsl/predict/calibrate/thresholds.py",
         "return float(np.partition(scores, k - 1)[k - 1]) if",
         "return float(np.sort(scores)[k - 2]) if",
         _validate("grades/grades.loss", "--oracle", "lac"),
     ),
     Fault(
         "quantile: the largest score if n is too small",
-        "udcp_dsl/predict/calibrate/cells.py",
+        "udcp_dsl/predict/calibrate/thresholds.py",
         "if k <= scores.size else math.inf",
         "if k <= scores.size else float(scores.max(initial=-math.inf))",
         (CALIBRATE, COVERAGE),

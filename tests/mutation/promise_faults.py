@@ -51,7 +51,7 @@ PROMISE_FAULTS = (
     ),
     Fault(
         "weights: a file with an infinite score is refused",
-        "udcp_dsl/predict/calibrate/cells.py",
+        "udcp_dsl/predict/calibrate/thresholds.py",
         "((taus[1:] > taus[:-1]) | equal)",
         "(taus[1:] > taus[:-1])",
         (CELLS,),
@@ -196,7 +196,7 @@ PROMISE_FAULTS = (
     ),
     Fault(
         "saved: the guarantee is not compared with the thresholds",
-        "udcp_dsl/predict/calibrate/cells.py",
+        "udcp_dsl/predict/calibrate/thresholds.py",
         "if not weighted and n < rule.needed(level) and tau != math.inf:",
         "if False:",
         ("tests/udcp_dsl/predict/promises/test_together.py", "-k", "change_of_what"),

@@ -20,10 +20,6 @@ class Sharpening(Stage):
     repairs: ClassVar[bool] = True
 
     @classmethod
-    def applies(cls, context: Any) -> bool:
-        return context.promise.sharpen is not None
-
-    @classmethod
     def draw_folds(cls, context: Any, budget: Any) -> tuple[Any, ...]:
         return (np.random.default_rng([context.promise.seed, 99]).permutation(len(budget))[:20],)
 

@@ -84,11 +84,10 @@ def _finite(worth: float | dict[str, float] | None) -> Any:
 
 def found_lines(predictor: SetPredictor) -> list[str]:
     """Lines on how alpha was found, how rows are decided on, and the worth of a miss, as far as they apply."""
-    from udcp_dsl.predict.stages.alpha_of_miss import WorthOfMiss
     from udcp_dsl.showing import with_unit
 
     fitted, decision = predictor.fitted, predictor.decision
-    worth = fitted.find(WorthOfMiss)
+    worth = fitted.find("alpha")
     unit = with_unit("", predictor.loss.unit)
     lines = [] if worth is None else [worth.sentence(fitted.context)]
     lines += [] if decision is None else [f"decided {decision.sentence(unit)}"]

@@ -19,7 +19,7 @@ from udcp_dsl.measure.evaluate import Floats, measure
 from udcp_dsl.measure.examples import Places, examples
 from udcp_dsl.predict.calibrate import DEFAULT_GRID, CalibrationWarning, Level, show_level
 from udcp_dsl.predict.calibrate.strata import bins_needed
-from udcp_dsl.predict.chain import STAGES, Fitted, fit_folds, fit_repairs, seen
+from udcp_dsl.predict.chain import Fitted, applying, fit_folds, fit_repairs, seen, worth_of
 from udcp_dsl.predict.oracle import Masks, Oracle, declaration_of, make_oracle, oracle_names, with_lambda
 from udcp_dsl.predict.promise import COMPARED, OPTIONS, Promise, Temperature, promise_from
 from udcp_dsl.predict.repair import Repair
@@ -34,10 +34,8 @@ from udcp_dsl.predict.row_warnings import (
 from udcp_dsl.predict.sets import PredictionSets
 from udcp_dsl.predict.stages.alpha_of_miss import AbstainingIsCheapest
 from udcp_dsl.predict.stages.decision import check_decides
-from udcp_dsl.predict.stages.limits import LimitError, Multipliers
+from udcp_dsl.predict.stages.limits import LimitError
 from udcp_dsl.predict.stages.stage import FitContext, Stage, placed
-from udcp_dsl.predict.stages.tuned_lambda import Lambda
-from udcp_dsl.predict.thresholds import worth_of
 from udcp_dsl.rows.rows import Rows, rows_of
 
 if TYPE_CHECKING:
@@ -217,8 +215,8 @@ def run_split(prepared: PreparedContender, folds: Folds, promise: Promise) -> Sp
             worth = worth_of(fitted.context.oracle, fitted.thresholds)
             points[level] = (level, sets.costs, covered, worth)
         if level in alphas:
-            key, tuned = (contender.loss_name, contender.oracle_name), fitted.find(Lambda)
-            limited = fitted.find(Multipliers)
+            key, tuned = (contender.loss_name, contender.oracle_name), fitted.find("lambda")
+            limited = fitted.find("multipliers")
             nu = None if limited is None else limited.effects.multipliers
             measures = measure(sets, tested, alpha=fitted.alpha, oracle=key[1], promise=promise, multipliers=nu)
             lam = None if tuned is None else tuned.tuning.best
@@ -236,8 +234,7 @@ def _fit(prepared: PreparedContender, folds: Folds, promise: Promise) -> Fitted:
     context = prepared.context(promise).with_rows(rows)
     tuned = [
         (stage, [prepared.seen.take(fold) for fold in stage.folds_from_halves(folds.halves)])
-        for stage in STAGES
-        if not stage.repairs and stage.applies(context)
+        for stage in applying(context, repairs=False)
     ]
     (fitted,) = fit_folds(context, (), tuned, rows).values()
     return fitted

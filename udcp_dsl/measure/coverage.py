@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.predict.calibrate import show_level
-from udcp_dsl.predict.calibrate.cells import Cellwise
+from udcp_dsl.predict.calibrate.strata import Cellwise
 from udcp_dsl.showing import Description, Line, Shown, Styled, listed
 
 MIN_ROWS = 20  # rows that a part needs to be tested

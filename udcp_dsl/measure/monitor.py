@@ -18,8 +18,8 @@ from udcp_dsl.files import PathLike, atomic_write
 from udcp_dsl.measure.betting import Bools, Floats, Ints
 from udcp_dsl.measure.monitored import NOT_OURS, Alarm, Ranks, Stream, Watch, WatchedRows, known
 from udcp_dsl.predict.calibrate import Level, exact_level, show_level
+from udcp_dsl.predict.chain import codes_of
 from udcp_dsl.predict.predictor import SetPredictor
-from udcp_dsl.predict.thresholds import codes_of
 from udcp_dsl.rows.rows import Rows
 from udcp_dsl.showing import Column, Description, Result, Table
 

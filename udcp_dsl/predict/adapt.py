@@ -15,10 +15,9 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.predict.calibrate import CalibrationWarning, show_level
-from udcp_dsl.predict.calibrate.shortage import listed
+from udcp_dsl.predict.calibrate.strata import listed
 from udcp_dsl.predict.chain import adapted
 from udcp_dsl.predict.repair import LabelShift, estimate_label_shift
-from udcp_dsl.predict.stages.repair import NewMix, RepairStage
 from udcp_dsl.rows.columns import to_array
 from udcp_dsl.rows.rows import input_columns, rows_of
 
@@ -34,7 +33,7 @@ def report(predictor: SetPredictor, probs: Any, class_names: Any = None) -> Labe
         raise InputError(
             "a LabelShift is given and no labelled rows: give calibration=(probs, y) for a predictor for the new mix"
         )
-    stage = predictor.fitted.find(RepairStage)
+    stage = predictor.fitted.find("repair")
     if stage is None or stage.mix is None:
         raise InputError(
             "the label mix of the calibration rows is unknown, because no repair was fitted: give calibration=(P, y)"
@@ -85,7 +84,7 @@ def _unseen(predictor: SetPredictor, rows: Rows) -> Rows:
 
 
 def _refuse_adapted(predictor: SetPredictor) -> None:
-    if predictor.fitted.find(NewMix) is not None:
+    if predictor.fitted.find("new mix") is not None:
         raise InputError("the predictor is already adapted to a new mix: adapt the original predictor")
 
 

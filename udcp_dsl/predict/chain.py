@@ -6,45 +6,208 @@ hand on; then the remaining rows are dealt to the other stages, and thresholds a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.predict.calibrate import Strata, exact_level
-from udcp_dsl.predict.calibrate.ranks import RankTable
+from udcp_dsl.predict.calibrate import (
+    Calibration,
+    Strata,
+    calibrate,
+    exact_level,
+    label_weighted,
+    randomized_sets,
+    randomized_tau,
+)
+from udcp_dsl.predict.calibrate.randomized import DRAWS
+from udcp_dsl.predict.calibrate.ranks import RankTable, p_values, tables_of, thinned
+from udcp_dsl.predict.calibrate.thresholds import points_of
 from udcp_dsl.predict.in_sample import InSample, in_sample
 from udcp_dsl.predict.row_warnings import warn_before_fitting, warn_of_wrong_confidence
-from udcp_dsl.predict.stages.alpha_of_miss import WorthOfMiss
-from udcp_dsl.predict.stages.anchor import Anchor
-from udcp_dsl.predict.stages.bins import Bins
-from udcp_dsl.predict.stages.decision import Decision
-from udcp_dsl.predict.stages.limits import Multipliers
-from udcp_dsl.predict.stages.repair import MIN_ROWS_IN_ALL, NewMix, RepairStage, Temperature
-from udcp_dsl.predict.stages.stage import FitContext, Stage, StratumBudget, placed
-from udcp_dsl.predict.stages.tuned_lambda import Lambda, true_scores
-from udcp_dsl.predict.thresholds import Draws, Thresholds
+from udcp_dsl.predict.stages.stage import FitContext, Stage, StratumBudget, placed, true_scores
 from udcp_dsl.rows.rows import highest
 from udcp_dsl.showing import counted
 
 if TYPE_CHECKING:
     from udcp_dsl.predict.calibrate.checked import FloatArray
-    from udcp_dsl.predict.oracle import Indices, Masks
+    from udcp_dsl.predict.oracle import Indices, Masks, Oracle
     from udcp_dsl.predict.repair import LabelShift
     from udcp_dsl.rows.matrix import Matrix
     from udcp_dsl.rows.rows import Rows
 
-S = TypeVar("S", bound=Stage)
 Folds: TypeAlias = "list[tuple[type[Stage], list[Rows]]]"  # stages to fit, each with its rows
 Fits: TypeAlias = "dict[Fraction, Fitted]"
 
-# All stages, in the order in which they get their rows and are fitted.
-STAGES: tuple[type[Stage], ...] = (
-    RepairStage, Temperature, NewMix, WorthOfMiss, Bins, Decision, Lambda, Multipliers, Anchor
-)  # fmt: skip
+
+@dataclass(frozen=True)
+class Entry:
+    """A stage: its name in saved files, its place as "module:class" below `stages`, and when it applies.
+
+    A stage without `applies` is never fitted: it is read from a file, or added to a fitted chain.
+    """
+
+    name: str
+    place: str
+    applies: Callable[[FitContext], bool] | None = None
+
+    @property
+    def kind(self) -> type[Stage]:
+        module, _, name = self.place.partition(":")
+        found: type[Stage] = getattr(import_module(f"udcp_dsl.predict.stages.{module}"), name)
+        return found
+
+
+# All stages, in the order in which they get their rows and are fitted; one is imported only where it applies.
+STAGES = (
+    Entry("repair", "repair:RepairStage", lambda context: context.promise.repair is not None),
+    Entry("temperature", "repair:Temperature"),
+    Entry("new mix", "repair:NewMix"),
+    Entry("alpha", "alpha_of_miss:WorthOfMiss", lambda context: context.promise.miss is not None),
+    Entry("bins", "bins:Bins", lambda context: context.promise.by_difficulty),
+    Entry("decision", "decision:Decision", lambda context: context.promise.by_decision),
+    Entry("lambda", "tuned_lambda:Lambda", lambda context: context.candidates is not None),
+    Entry("multipliers", "limits:Multipliers", lambda context: context.enforces_limits),
+    Entry("anchor", "anchor:Anchor", lambda context: context.wants_anchor),
+)
+
+
+def applying(context: FitContext, *, repairs: bool) -> list[type[Stage]]:
+    """The stages that the promise or the oracle needs: those that change p, or those after them."""
+    kinds = [entry.kind for entry in STAGES if entry.applies is not None and entry.applies(context)]
+    return [kind for kind in kinds if kind.repairs == repairs]
+
+
+Draws = npt.NDArray[np.int64] | None
+Tables = tuple[RankTable, ...] | None  # the scores of each stratum
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds:
+    """The calibration, and the scores that it was made from, which alphas with the same scores share; None with
+    weights, since the calibration then has them."""
+
+    calibration: Calibration
+    scores: Tables
+
+    @classmethod
+    def fit(cls, context: FitContext, rows: Rows, scores: FloatArray, tables: Tables = None) -> Thresholds:
+        """From the scores of the true labels, at the alpha of the context; `tables` are those of another alpha with
+        the same scores."""
+        promise, harms, codes = context.promise, context.harms(rows), codes_of(context, rows)
+        calibration = calibrate(
+            scores,
+            alpha=promise.alphas[0],
+            strata=context.strata,
+            codes=codes,
+            rule=context.rule,
+            harms=harms,
+            weights=rows.weights,
+            pool=promise.pool,
+            randomize=promise.randomize,
+            already_warned=not (promise.by_decision or promise.by_difficulty),  # whose sizes are known only now
+        )
+        if calibration.weighted:
+            return cls(calibration, None)
+        return cls(calibration, tables or tables_of(scores, points_of(context.strata, codes, len(rows)), harms))
+
+    @classmethod
+    def for_mix(
+        cls, context: FitContext, alpha: Fraction, rows: Rows, scores: FloatArray, ratios: FloatArray
+    ) -> Thresholds:
+        """Like `fit`, for a new mix of labels: one threshold per label, from rows that are weighted by the ratios."""
+        most = None if context.harm is None else context.harm.max_harm
+        return cls(label_weighted(scores, rows.truth, ratios, alpha=alpha, harms=context.harms(rows), most=most), None)
+
+    def tau(self, rows: Rows) -> float | FloatArray:
+        """The thresholds of these rows, as an oracle's `sets` takes them."""
+        return self.calibration.tau(rows.stratum, weights=rows.weights if self.calibration.weighted else None)
+
+    def sets(self, context: FitContext, rows: Rows, draws: Draws) -> Masks:
+        """The sets of rows, (n, K); randomised if there are `draws`, one per row."""
+        oracle, by_class = context.oracle, context.promise.by_class
+        if draws is not None and by_class:
+            return randomized_sets(oracle.scores(rows), self.calibration, draws)
+        if draws is not None:
+            return oracle.sets(rows, randomized_tau(self.calibration, draws, len(rows), rows.stratum))
+        at = self.tau(rows)
+        by_both = self.calibration.weighted and by_class  # a threshold for each row and class
+        mask = oracle.scores(rows) <= at if by_both else oracle.sets(rows, at)
+        if context.promise.nonempty:
+            mask[np.arange(len(rows)), oracle.first(rows)] = True
+        return mask
+
+    def full(self, rows: Rows) -> int:
+        """The number of sets that are full because the row's weight is too large for a finite threshold."""
+        if not self.calibration.weighted:
+            return 0
+        return int(np.isinf(np.asarray(self.tau(rows)).max(axis=1)).sum())
+
+    def p_values(self, context: FitContext, rows: Rows, draws: Draws) -> FloatArray:
+        """The smallest alpha at which each label is left out, (n, K)."""
+        scores = context.oracle.scores(rows)
+        if context.promise.nonempty:
+            scores[np.arange(len(rows)), context.oracle.first(rows)] = -np.inf
+        shares = None if draws is None else draws / DRAWS
+        codes = self.calibration.cells_of(rows.stratum)
+        return p_values(scores, self.calibration, self.scores, codes, draws=shares, weights=rows.weights)
+
+    def rank(self, stratum: int) -> int | None:
+        """The rank of the threshold among the scores of a stratum, or None if no rank was fixed in advance: if harm is
+        bounded, or the stratum has too few points for a threshold of its own."""
+        calibration, scores = self.calibration, self.scores
+        alpha, rule = calibration.strata.level(stratum, calibration.alpha), calibration.rule
+        n = calibration.cells[stratum].n
+        if scores is None or rule.most is not None or n < rule.needed(alpha):
+            return None
+        k = rule.rank(n, alpha)
+        return k if k <= n else None
+
+    @staticmethod
+    def plain_scores(tables: Tables, sharing: Sequence[Thresholds]) -> Any:
+        """The scores as plain data for JSON; if there are many, those at the thresholds of `sharing` and a sample."""
+        if tables is None:
+            return None
+        ranks = [[k for x in sharing if (k := x.rank(i)) is not None] for i in range(len(tables))]
+        return [table.as_dict() for table in thinned(tables, ranks)]
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], tables: Tables, alpha: Fraction, context: FitContext) -> Thresholds:
+        """Inverse of what a saved file has of them; refuses data that do not belong to the context."""
+        found = Calibration.from_dict(data, alpha, context.strata, context.rule, randomize=context.promise.randomize)
+        if found.weighted or found.label_weights is not None:
+            context.promise.refuse_weights()
+            if tables is not None:
+                raise InputError("its calibration scores do not match its thresholds; save it again")
+        harmed = context.rule.most is not None
+        counts = [cell.n for cell in found.cells]
+        if tables is not None and ([x.n for x in tables] != counts or any((x.harm is None) == harmed for x in tables)):
+            raise InputError("its calibration scores do not match its thresholds; save it again")
+        return cls(found, tables)
+
+
+def codes_of(context: FitContext, rows: Rows) -> Indices | None:
+    """The stratum of each row at calibration: by class, its true label."""
+    return rows.truth if context.promise.by_class else rows.stratum
+
+
+def worth_of(oracle: Oracle, thresholds: Thresholds) -> float | dict[str, float] | None:
+    """What a missed truth is worth by the thresholds of an oracle with prices; a dict by group, bin or decision. None
+    if thresholds are not prices of coverage: for other oracles, and with harm, classes or weights.
+
+    A label is bought if its price is at most the threshold: so that is what a miss is worth, in the unit of the loss.
+    """
+    calibration = thresholds.calibration
+    unlike = calibration.strata.by_class or calibration.weighted or calibration.label_weights is not None
+    if not oracle.priced or unlike or calibration.rule.most is not None:
+        return None
+    found = calibration.thresholds
+    return found if isinstance(found, dict) else float(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +231,9 @@ class Fitted:
         others = (f", {stage.rows_used:,} for {stage.article}{stage.name}" for stage in used)
         return f"{total}: {n:,} for thresholds{''.join(others)}" if used else total
 
-    def find(self, kind: type[S]) -> S | None:
-        """The stage of this kind, if there is one."""
-        return next((stage for stage in self.stages if isinstance(stage, kind)), None)
+    def find(self, name: str) -> Any:
+        """The stage of this name (see `STAGES`); None if there is none."""
+        return next((stage for stage in self.stages if stage.name == name), None)
 
     def repaired(self, P: Matrix) -> Matrix:
         """The probabilities as the oracle sees them, before they are weighted by harm."""
@@ -81,20 +244,22 @@ class Fitted:
     @property
     def about_p(self) -> str:
         """What was done to p, in one sentence."""
-        mix = self.find(NewMix)
+        mix = self.find("new mix")
         return self._about_repair if mix is None else f"{self._about_repair}; {mix}"
 
     @property
     def _about_repair(self) -> str:
-        stage = self.find(RepairStage)
+        stage = self.find("repair")
         if stage is not None:
             absent = stage.about_absent(self.context)
             return f"{stage}; {absent}" if absent else str(stage)
-        old = self.find(Temperature)
+        old = self.find("temperature")
         if old is not None:
             return str(old)
         if self.context.promise.repair is None:
             return "probabilities unchanged (no repair requested)"
+        from udcp_dsl.predict.stages.repair import MIN_ROWS_IN_ALL
+
         if self.thresholds.calibration.n + sum(stage.rows_used for stage in self.stages) >= MIN_ROWS_IN_ALL:
             return "probabilities unchanged (the thresholds need the rows that a repair would take)"
         return f"probabilities unchanged (a repair needs {MIN_ROWS_IN_ALL} calibration rows)"
@@ -102,7 +267,7 @@ class Fitted:
     @property
     def guarantee(self) -> str:
         """The guarantee at this alpha and its condition, as a clause."""
-        text, mix, worth = self.context.promise.guarantee(self.alpha), self.find(NewMix), self.find(WorthOfMiss)
+        text, mix, worth = self.context.promise.guarantee(self.alpha), self.find("new mix"), self.find("alpha")
         if worth is not None and worth.by_group:
             own = ", ".join(f"{float(1 - x.alpha):.10g} in {group!r}" for group, x in worth.by_group.items())
             text = f"{text}: {own}"
@@ -146,8 +311,7 @@ def seen(context: FitContext, stages: Sequence[Stage], rows: Rows, *, unseen: bo
 def fit(context: FitContext, rows: Rows) -> Fits:
     """Fit the stages on rows of their own, and thresholds on the rest; one `Fitted` for each alpha."""
     repairs, context, left = fit_repairs(context, rows)
-    after = [stage for stage in STAGES if not stage.repairs and stage.applies(context)]
-    folds, left = deal(context, rows, left, after)
+    folds, left = deal(context, rows, left, applying(context, repairs=False))
     own = rows.take(left) if len(left) < len(rows) else rows
     context = context.with_rows(own, len(rows))
     threshold_rows = seen(context, repairs, own)
@@ -161,7 +325,7 @@ def fit(context: FitContext, rows: Rows) -> Fits:
 
 def fit_repairs(context: FitContext, rows: Rows) -> tuple[tuple[Stage, ...], FitContext, Indices]:
     """Fit the stages that change p; return them, the context after them, and the positions of the rows left."""
-    dealt, left = deal(context, rows, np.arange(len(rows)), [x for x in STAGES if x.repairs and x.applies(context)])
+    dealt, left = deal(context, rows, np.arange(len(rows)), applying(context, repairs=True))
     context, fitted = replace(context, total=len(rows)), tuple[Stage, ...]()
     for stage, folds in dealt:
         own = [rows.take(fold) for fold in folds]
@@ -232,6 +396,7 @@ def _fit_stages(
 
 def adapted(fits: Mapping[Fraction, Fitted], shift: LabelShift, rows: Rows) -> Fits:
     """The fits for another mix of labels, with thresholds from rows of the old mix that no stage was fitted on."""
+    from udcp_dsl.predict.stages.repair import NewMix
 
     def one(fitted: Fitted) -> Fitted:
         before = [stage for stage in fitted.stages if stage.repairs]
@@ -304,12 +469,12 @@ def _read_stages(
     data: Sequence[Any], context: FitContext, before: tuple[Stage, ...]
 ) -> tuple[FitContext, tuple[Stage, ...]]:
     """Further stages of a saved file, and the context after them."""
-    known, stages = {stage.name: stage for stage in STAGES}, list(before)
+    known, stages = {entry.name: entry for entry in STAGES}, list(before)
     for saved in data:
         name = saved["stage"]
         if name not in known:
             raise InputError(f"it has a stage {name!r}, which is not known here: upgrade udcp_dsl, or save it again")
-        stages.append(known[name].from_dict({key: x for key, x in saved.items() if key != "stage"}, context))
+        stages.append(known[name].kind.from_dict({key: x for key, x in saved.items() if key != "stage"}, context))
         context = stages[-1].update(context)
     if [x.name for x in stages] != [name for name in known if name in {x.name for x in stages}]:
         raise InputError("its stages are in the wrong order; save it again")
@@ -318,6 +483,6 @@ def _read_stages(
 
 def _check_mix(fitted: Fitted) -> None:
     """Refuse thresholds that were made for another mix of labels."""
-    mix, weights = fitted.find(NewMix), fitted.thresholds.calibration.label_weights
+    mix, weights = fitted.find("new mix"), fitted.thresholds.calibration.label_weights
     if not np.array_equal([] if mix is None else mix.shift.ratios, [] if weights is None else weights):
         raise InputError("its thresholds were made for another mix of labels; save it again")

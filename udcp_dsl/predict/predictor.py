@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from udcp_dsl.loss import Loss
 from udcp_dsl.measure.coverage import LeastCovered
 from udcp_dsl.predict.calibrate import Conditional, Level, Tuning, exact_level, row_draws, show_level
 from udcp_dsl.predict.calibrate.ranks import RankTable
-from udcp_dsl.predict.chain import STAGES, Fits, Fitted, deal, fit
+from udcp_dsl.predict.chain import Fits, Fitted, applying, deal, fit, worth_of
 from udcp_dsl.predict.oracle import Oracle, as_oracle
 from udcp_dsl.predict.promise import Promise, promise_from
 from udcp_dsl.predict.repair import LabelShift, Repair
@@ -35,13 +35,7 @@ from udcp_dsl.predict.row_warnings import (
     warn_of_wrong_truth,
 )
 from udcp_dsl.predict.sets import MadeSets, PredictionSets
-from udcp_dsl.predict.stages.anchor import Anchor
-from udcp_dsl.predict.stages.decision import Decision, check_decides
-from udcp_dsl.predict.stages.limits import Multipliers, check_limits
-from udcp_dsl.predict.stages.repair import RepairStage, Temperature
-from udcp_dsl.predict.stages.stage import FitContext, Stage
-from udcp_dsl.predict.stages.tuned_lambda import Lambda
-from udcp_dsl.predict.thresholds import worth_of
+from udcp_dsl.predict.stages.stage import FitContext
 from udcp_dsl.rows.columns import flag, frame_index, labels_as_given
 from udcp_dsl.rows.matrix import Matrix, check_class_names, names_of_classes
 from udcp_dsl.rows.roles import Columns
@@ -50,6 +44,9 @@ from udcp_dsl.showing import Column, Description, Line, Shown, Styled, Table, in
 
 if TYPE_CHECKING:
     from udcp_dsl.predict.calibrate import Calibration
+    from udcp_dsl.predict.stages.anchor import Anchor
+    from udcp_dsl.predict.stages.decision import Decision
+    from udcp_dsl.predict.stages.limits import Multipliers
 
 # The description of a predictor: its guarantee, rows and thresholds, and which rows it covers too rarely.
 
@@ -87,8 +84,6 @@ def _least(predictor: SetPredictor) -> Iterator[Line]:
         found = predictor.least_covered(alpha)
         yield from () if found is None else found.lines()
 
-
-S = TypeVar("S", bound=Stage)
 
 # Entries held at a time if sets need all scores, or a second matrix beside the probabilities.
 _BLOCK = 1 << 22
@@ -206,10 +201,15 @@ class SetPredictor(DescribedPredictor):
             check_class_names(self.class_names, loss.labels)
         self.promise.harm(loss)  # refuses costs that the loss does not have
         if self.promise.by_decision:
+            from udcp_dsl.predict.stages.decision import check_decides
+
             check_decides(loss)
         self.oracle: Oracle = as_oracle(loss, oracle, options)
         self._tune = self.oracle.untuned
-        check_limits(self.promise, self.oracle)
+        if loss.limits or self.promise.randomize:
+            from udcp_dsl.predict.stages.limits import check_limits
+
+            check_limits(self.promise, self.oracle)
         if self._tune and len(self.alphas) > 1:
             raise InputError(
                 f"{self.oracle.name!r} tunes its lambda for one alpha: give one alpha, or lam in the options"
@@ -654,7 +654,7 @@ class SetPredictor(DescribedPredictor):
     @property
     def tuning(self) -> Tuning | None:
         """How lambda was chosen, or None if it was not tuned."""
-        stage = self._stage(Lambda)
+        stage = self._stage("lambda")
         return None if stage is None else stage.tuning
 
     @property
@@ -663,37 +663,40 @@ class SetPredictor(DescribedPredictor):
         if self.multipliers is not None:
             own = {alpha: x.anchor for alpha, x in self.multipliers.items() if x.anchor is not None}
             return own or None
-        return self._stages(Anchor)
+        found: dict[Fraction, Anchor] | None = self._stages("anchor")
+        return found
 
     @property
     def multipliers(self) -> dict[Fraction, Multipliers] | None:
         """The multipliers of the spec's limits at each alpha, for an oracle that enforces them."""
-        return self._stages(Multipliers)
+        found: dict[Fraction, Multipliers] | None = self._stages("multipliers")
+        return found
 
     @property
     def decision(self) -> Decision | None:
         """The rule that decides what is done with a row, with `conditional="decision"`."""
-        return self._stage(Decision)
+        found: Decision | None = self._stage("decision")
+        return found
 
     @property
     def repair(self) -> Repair | None:
         """The correction of the probabilities; None before calibration or if there is none."""
-        stage = self._stage(RepairStage)
+        stage = self._stage("repair")
         return None if stage is None else stage.repair
 
     @property
     def temperature(self) -> float | None:
         """The temperature, if the repair is a temperature alone; else None."""
-        old = self._stage(Temperature)
+        old = self._stage("temperature")
         return old.value if old is not None else None if self.repair is None else self.repair.temperature
 
-    def _stage(self, kind: type[S]) -> S | None:
-        """The stage of this kind, which all alphas share."""
-        return self.fitted.find(kind) if self.fits else None
+    def _stage(self, name: str) -> Any:
+        """The stage of this name, which all alphas share; None if there is none."""
+        return self.fitted.find(name) if self.fits else None
 
-    def _stages(self, kind: type[S]) -> dict[Fraction, S] | None:
-        """The stages of this kind, one for each alpha; None if there are none."""
-        found = {alpha: stage for alpha, fitted in self.fits.items() if (stage := fitted.find(kind)) is not None}
+    def _stages(self, name: str) -> Any:
+        """The stages of this name, one for each alpha; None if there are none."""
+        found = {alpha: stage for alpha, fitted in self.fits.items() if (stage := fitted.find(name)) is not None}
         return found or None
 
     @property
@@ -792,8 +795,8 @@ class SetPredictor(DescribedPredictor):
         """Use these fits from now on; if they tuned the oracle, the next calibration tunes it again."""
         first = next(iter(fits.values()))
         self.fits, self.promise = fits, first.context.promise
-        self._tune = self._tune or first.find(Lambda) is not None
-        if first.find(Lambda) is not None:
+        self._tune = self._tune or first.find("lambda") is not None
+        if first.find("lambda") is not None:
             self.oracle = first.context.oracle
 
     def _check_groups(self, rows: Rows, given: Any) -> None:
@@ -815,8 +818,7 @@ class SetPredictor(DescribedPredictor):
         context = FitContext(self.promise.before_fit, self.oracle, {} if self._tune else None)
         left = np.arange(len(rows))
         for repairs in (True, False):
-            kinds = [kind for kind in STAGES if kind.repairs == repairs and kind.applies(context)]
-            dealt, left = deal(context, rows, left, kinds)
+            dealt, left = deal(context, rows, left, applying(context, repairs=repairs))
             if any(len(fold) for _, folds in dealt for fold in folds):  # bins need no rows of their own then
                 context = replace(context, spent_top=np.empty(0))
         return left

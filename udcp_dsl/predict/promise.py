@@ -17,8 +17,7 @@ import numpy as np
 from udcp_dsl.deprecation import deprecated
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.predict.calibrate import Conditional, Level, Rule, exact_level, levels_of, show_level
-from udcp_dsl.predict.calibrate.cells import Cellwise
-from udcp_dsl.predict.calibrate.strata import as_bins
+from udcp_dsl.predict.calibrate.strata import Cellwise, as_bins
 from udcp_dsl.predict.harm import Harm
 from udcp_dsl.predict.repair import Repair
 from udcp_dsl.rows.columns import flag

@@ -76,11 +76,11 @@ def test_it_covers_under_a_strong_shift_where_the_old_predictor_does_not(exponen
     new = old.adapt(P, calibration=own)
     assert coverage(old, P, y) < 0.85
     assert coverage(new, P, y) == pytest.approx(0.9, abs=0.025)
-    stage = new.fitted.find(NewMix)
+    stage = new.fitted.find("new mix")
     assert stage is not None
     np.testing.assert_allclose(stage.shift.new, NEW, atol=0.03 if exponent == 1 else 0.1)  # a repair is not perfect
     np.testing.assert_array_equal(old.predict_set(P).mask, before)
-    assert old.fitted.find(NewMix) is None
+    assert old.fitted.find("new mix") is None
 
 
 @pytest.mark.parametrize("oracle", ["ratio", "price"])

@@ -4,7 +4,6 @@ Split conformal prediction: if calibration and test points are exchangeable, {y 
 label with probability at least 1 - alpha. Arrays in, arrays out: this package knows no cost, oracle or solver.
 """
 
-from udcp_dsl.predict.calibrate.cells import Cell, Conditional, make_cell
 from udcp_dsl.predict.calibrate.levels import (
     Level,
     coverage_law,
@@ -16,9 +15,17 @@ from udcp_dsl.predict.calibrate.levels import (
 )
 from udcp_dsl.predict.calibrate.randomized import randomized_sets, randomized_tau, row_draws
 from udcp_dsl.predict.calibrate.rule import Rule
-from udcp_dsl.predict.calibrate.shortage import CalibrationWarning, warn_of_too_few
-from udcp_dsl.predict.calibrate.strata import Strata
-from udcp_dsl.predict.calibrate.thresholds import Calibration, calibrate, label_weighted, threshold
+from udcp_dsl.predict.calibrate.strata import Conditional, Strata
+from udcp_dsl.predict.calibrate.thresholds import (
+    Calibration,
+    CalibrationWarning,
+    Cell,
+    calibrate,
+    label_weighted,
+    make_cell,
+    threshold,
+    warn_of_too_few,
+)
 from udcp_dsl.predict.calibrate.tuning import DEFAULT_GRID, Tuning, three_folds, tune
 
 __all__ = [

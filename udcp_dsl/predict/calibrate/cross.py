@@ -24,7 +24,7 @@ from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.predict.calibrate.checked import FloatArray, IntArray, as_scores
 from udcp_dsl.predict.calibrate.levels import show_level
 from udcp_dsl.predict.calibrate.ranks import RankTable
-from udcp_dsl.predict.calibrate.shortage import CalibrationWarning
+from udcp_dsl.predict.calibrate.thresholds import CalibrationWarning
 
 
 def equal_folds(n: int, k: int, rng: np.random.Generator) -> list[IntArray]:

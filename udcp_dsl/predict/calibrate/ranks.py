@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.predict.calibrate.cells import Cell
 from udcp_dsl.predict.calibrate.checked import RESAVE, FloatArray, IntArray, decode, encode, fields
 from udcp_dsl.predict.calibrate.rule import Rule
-from udcp_dsl.predict.calibrate.thresholds import Calibration
+from udcp_dsl.predict.calibrate.thresholds import Calibration, Cell
 
 # A file keeps all scores if the cells have at most this many together; else each is thinned to `_MAX_RANK_PARTS`.
 _MAX_WHOLE_SCORES = 20_000

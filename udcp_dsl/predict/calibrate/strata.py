@@ -13,19 +13,85 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError, RowFault
-from udcp_dsl.predict.calibrate.cells import Cellwise, Conditional
 from udcp_dsl.predict.calibrate.checked import FloatArray, IntArray
-from udcp_dsl.predict.calibrate.shortage import listed
 from udcp_dsl.rows.columns import Groups, group_names
 
 LEAST_BINS = 2
 # A bin is kept if at least this many times the rows that a threshold needs are expected in it.
 SPARE_FACTOR = 2
 MODES = (None, "group", "class", "difficulty", "decision")
+
+Conditional: TypeAlias = Literal["group", "class", "difficulty", "decision"] | None
+
+
+def asked(part: Conditional) -> str:
+    """The argument that asks for one threshold per such part of the rows, as text for messages."""
+    return f'conditional="{part}"'
+
+
+class Cellwise:
+    """Base of values with one threshold for all rows or one per group, class, bin or decision (`conditional`)."""
+
+    conditional: Conditional
+
+    @property
+    def asked(self) -> str:
+        """The argument that asks for such thresholds, as text for messages."""
+        return asked(self.conditional)
+
+    @property
+    def is_marginal(self) -> bool:
+        """Whether one threshold holds for all rows."""
+        return self.conditional is None
+
+    @property
+    def by_group(self) -> bool:
+        """Whether each group has its own threshold."""
+        return self.conditional == "group"
+
+    @property
+    def by_class(self) -> bool:
+        """Whether each class has its own threshold."""
+        return self.conditional == "class"
+
+    @property
+    def by_difficulty(self) -> bool:
+        """Whether each bin of the highest probability has its own threshold."""
+        return self.conditional == "difficulty"
+
+    @property
+    def by_decision(self) -> bool:
+        """Whether each decision, which is a function of the row alone, has its own threshold."""
+        return self.conditional == "decision"
+
+    @property
+    def by_name(self) -> bool:
+        """Whether the parts of the rows have names, as groups and decisions do."""
+        return self.conditional in ("group", "decision")
+
+    def check_groups(self, given: bool, *, or_decisions: bool = False) -> None:
+        """Raise an error if groups of new rows are given but not used, or needed but not given."""
+        used = self.by_name if or_decisions else self.by_group
+        if given and not used:
+            raise InputError(
+                f"groups= is given, but the predictor was not calibrated by group: calibrate with {asked('group')}"
+            )
+        if used and not given:
+            raise InputError("calibrated by group, so prediction needs the group of each row: give groups=")
+
+
+_NAMED_AT_MOST = 10
+
+
+def listed(items: Sequence[str]) -> str:
+    """The first items of a list as text, and how many more there are."""
+    more = len(items) - _NAMED_AT_MOST
+    return ", ".join(items[:_NAMED_AT_MOST]) + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass(frozen=True)

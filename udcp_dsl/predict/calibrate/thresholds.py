@@ -6,6 +6,8 @@ exchangeable with a test point of the same stratum.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -13,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from udcp_dsl.diagnostics import InputError, warn
-from udcp_dsl.predict.calibrate.cells import Cell, cell_as_dict, cell_from_dict, make_cell
 from udcp_dsl.predict.calibrate.checked import (
     RESAVE,
     FloatArray,
@@ -27,10 +28,155 @@ from udcp_dsl.predict.calibrate.checked import (
 )
 from udcp_dsl.predict.calibrate.levels import Level, exact_level, points_needed, rank, show_level
 from udcp_dsl.predict.calibrate.rule import Rule
-from udcp_dsl.predict.calibrate.shortage import CalibrationWarning, warn_of_too_few
-from udcp_dsl.predict.calibrate.strata import Strata
-from udcp_dsl.predict.calibrate.weighted import as_written
+from udcp_dsl.predict.calibrate.strata import Cellwise, Strata, listed
+from udcp_dsl.predict.calibrate.weighted import Steps, as_written, steps
 from udcp_dsl.rows.columns import as_weights, flag
+
+
+class CalibrationWarning(UserWarning):
+    """Calibration that is valid but says little: too few points for a finite threshold."""
+
+
+def warn_of_too_few(
+    sizes: Sequence[int],
+    levels: Sequence[Fraction],
+    cells: Cellwise,
+    rule: Rule,
+    *,
+    names: Sequence[str] = (),
+    pool: bool = False,
+    randomize: bool = False,
+) -> None:
+    """Warn if `sizes`, the numbers of points (of all rows, or per group, class or bin), allow no finite threshold.
+
+    `names` are those of groups and bins.
+    """
+    faults = []
+    effect = "every prediction set contains all labels"
+    for level in levels:
+        need = rule.needed(level)
+        at = f"alpha {show_level(level)} needs {need}"
+        if cells.is_marginal or pool:  # with pool=True, all points together must be enough
+            short = [f"there are {sum(sizes)}"] if sum(sizes) < need else []
+        elif cells.by_class:
+            effect = "these labels are in every prediction set"
+            short = [f"class {k} has {n}" for k, n in enumerate(sizes) if n < need]
+        else:
+            kind = "the bin" if cells.by_difficulty else "group" if cells.by_group else "decision"
+            effect = f"prediction sets of these {kind.removeprefix('the ')}s contain all labels"
+            short = [f"{kind} {name!r} has {n}" for name, n in zip(names, sizes, strict=True) if n < need]
+            at += " in each bin" if cells.by_difficulty else ""
+        if short:
+            faults.append(f"{at}, but {listed(short)}")
+    if not faults:
+        return
+    if randomize:
+        effect += " with a chance of 1 - alpha (n + 1), whatever the scores"
+    remedy = "give more rows or a larger alpha"
+    if rule.confidence is not None:
+        remedy += ", or ask for less confidence"
+    if cells.by_difficulty:
+        remedy += ", or fewer bins"
+    elif (cells.by_group or cells.by_class) and not pool:
+        remedy += ", or pool=True (smaller sets, no guarantee within those)"
+    warn(f"too few calibration rows: {'; '.join(faults)}. So {effect}; {remedy}", CalibrationWarning)
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """The number n of points that share a threshold, and the threshold.
+
+    The sorted scores are kept only to randomize sets or if points are weighted. With weights, the threshold depends on
+    the weight of the new point: `steps` gives it, and `threshold` is for a new point of mean weight.
+    """
+
+    n: int
+    threshold: float
+    scores: FloatArray | None = None
+    weights: FloatArray | None = None
+    harms: FloatArray | None = None
+    steps: Steps | None = None
+
+
+def make_cell(
+    scores: FloatArray,
+    level: Fraction,
+    rule: Rule,
+    *,
+    weights: FloatArray | None = None,
+    harms: FloatArray | None = None,
+    keep: bool = False,
+) -> Cell:
+    """A cell from the scores of the true labels of its points and, if used, the weights and harms of the points."""
+    if weights is None and rule.most is None:
+        return Cell(scores.size, _kth_smallest(scores, level, rule), _frozen(np.sort(scores)) if keep else None)
+    order = np.argsort(scores, kind="stable")
+    ordered = _frozen(scores[order])
+    own = None if weights is None else _frozen(weights[order])
+    harm = None if harms is None else _frozen(harms[order])
+    found = steps(ordered, level, weights=own, harms=harm, most=rule.most)
+    tau = float(found.tau(np.array([1.0 if own is None or own.size == 0 else float(own.mean())]))[0])
+    if own is None:
+        return Cell(scores.size, tau, ordered if keep else None)
+    return Cell(scores.size, tau, ordered, own, harm, found)
+
+
+def _frozen(values: FloatArray) -> FloatArray:
+    values.flags.writeable = False
+    return values
+
+
+def _kth_smallest(scores: FloatArray, level: Fraction, rule: Rule) -> float:
+    k = rule.rank(scores.size, level)
+    return float(np.partition(scores, k - 1)[k - 1]) if k <= scores.size else math.inf
+
+
+def cell_as_dict(cell: Cell) -> dict[str, object]:
+    """Plain data for JSON."""
+    kept = {name: getattr(cell, name) for name in ("scores", "weights", "harms")}
+    plain = {name: None if values is None else encode(values.tolist()) for name, values in kept.items()}
+    found = cell.steps and {"limits": encode(cell.steps.weight_limits.tolist()), "taus": encode(cell.steps.taus)}
+    return {"n": cell.n, "threshold": encode([cell.threshold])[0], **plain, "steps": found}
+
+
+def cell_from_dict(data: object, level: Fraction, rule: Rule, *, randomize: bool, weighted: bool) -> Cell:
+    """Inverse of `cell_as_dict`; refuses data that no cell could have given."""
+    d = fields(data, ("n", "threshold", "scores", "weights", "harms", "steps"), "calibration cell")
+    n, (tau,) = d["n"], decode([d["threshold"]], "threshold")
+    if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+        raise InputError(f"calibration cell: n is {n!r}; {RESAVE}")
+    if not weighted and n < rule.needed(level) and tau != math.inf:
+        raise InputError(f"calibration cell: {n} rows cannot give threshold {tau} at {show_level(level)}; {RESAVE}")
+    if not randomize and not weighted:
+        if any(d[name] is not None for name in ("scores", "weights", "harms", "steps")):
+            raise InputError(f"calibration cell: scores are kept only for randomize and weights; {RESAVE}")
+        return Cell(n, tau)
+    scores = _frozen(np.array(decode(d["scores"], "scores"), dtype=np.float64))
+    if scores.size != n or bool((scores[1:] < scores[:-1]).any()):
+        raise InputError(f"calibration cell: the scores are not {n} in rising order; {RESAVE}")
+    if not weighted:
+        if _kth_smallest(scores, level, rule) != tau or bool(np.isneginf(scores).any()):
+            raise InputError(f"calibration cell: the scores do not give its threshold; {RESAVE}")
+        return Cell(n, tau, scores)
+    weights = _frozen(np.array(decode(d["weights"], "weights"), dtype=np.float64))
+    harms = None if d["harms"] is None else _frozen(np.array(decode(d["harms"], "harms"), dtype=np.float64))
+    fits = weights.size == n and (harms is None) == (rule.most is None) and (harms is None or harms.size == n)
+    if not fits or bool((weights < 0).any()) or bool(np.isinf(weights).any()):
+        raise InputError(f"calibration cell: the weights do not match its scores; {RESAVE}")
+    return Cell(n, tau, scores, weights, harms, _steps_from(d["steps"]))
+
+
+def _steps_from(data: object) -> Steps:
+    d = fields(data, ("limits", "taus"), "steps")
+    limits, taus = (np.array(decode(d[name], name), dtype=np.float64) for name in ("limits", "taus"))
+    # The first step is at minus infinity and the last at infinity, and so may be a score: equal steps are at the ends.
+    equal = np.isinf(taus[1:]) & (taus[1:] == taus[:-1])
+    rising = bool((limits[1:] >= limits[:-1]).all()) and bool(((taus[1:] > taus[:-1]) | equal).all())
+    many = max(np.isposinf(taus).sum(), np.isneginf(taus).sum()) > 2
+    if taus.size != limits.size + 1 or not rising or many or taus[-1] != math.inf:
+        raise InputError(f"calibration cell: the steps are damaged; {RESAVE}")
+    return Steps(_frozen(limits), _frozen(taus))
+
 
 COVERAGE = Rule()
 MARGINAL = Strata()

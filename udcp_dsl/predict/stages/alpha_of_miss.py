@@ -31,8 +31,7 @@ from udcp_dsl.predict.calibrate import Rule, exact_level, show_level
 from udcp_dsl.predict.oracle import without_limits
 from udcp_dsl.predict.promise import LARGEST_FOUND
 from udcp_dsl.predict.stages.anchor import PricedRows
-from udcp_dsl.predict.stages.stage import FitContext, Stage, StratumBudget
-from udcp_dsl.predict.stages.tuned_lambda import true_scores
+from udcp_dsl.predict.stages.stage import FitContext, Stage, StratumBudget, true_scores
 from udcp_dsl.rows.columns import BlockedMatrix, to_array
 from udcp_dsl.showing import with_unit
 
@@ -76,10 +75,6 @@ class WorthOfMiss(Stage):
 
     name: ClassVar[str] = "alpha"
     max_rows: ClassVar[int | None] = MAX_ROWS
-
-    @classmethod
-    def applies(cls, context: FitContext) -> bool:
-        return context.promise.miss is not None
 
     @classmethod
     def draw_folds(cls, context: FitContext, budget: StratumBudget) -> tuple[Indices, ...] | None:

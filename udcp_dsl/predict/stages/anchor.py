@@ -60,11 +60,6 @@ class Anchor(Stage):
     by_alpha: ClassVar[bool] = True
 
     @classmethod
-    def applies(cls, context: FitContext) -> bool:
-        """Whether an anchor is needed here; if limits are enforced, it is found together with their multipliers."""
-        return context.candidates is None and context.oracle.wants_anchor and not context.enforces_limits
-
-    @classmethod
     def draw_folds(cls, context: FitContext, budget: StratumBudget) -> tuple[Indices, ...] | None:
         """A quarter of the rows of each stratum; None if that would be too few to find an anchor."""
         fold = budget.draw(SHARE, MAX_ROWS, np.random.default_rng(context.promise.seed))

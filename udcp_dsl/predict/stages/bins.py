@@ -40,10 +40,6 @@ class Bins(Stage):
     max_rows: ClassVar[int | None] = MAX_ROWS
 
     @classmethod
-    def applies(cls, context: FitContext) -> bool:
-        return context.promise.by_difficulty
-
-    @classmethod
     def draw_folds(cls, context: FitContext, budget: StratumBudget) -> tuple[Indices, ...] | None:
         if context.spent_top is not None:
             return ()

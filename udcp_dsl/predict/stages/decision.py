@@ -25,8 +25,7 @@ import numpy as np
 from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.expression.decisions import HANDED_OVER, KEPT, Decided, best_actions
 from udcp_dsl.predict.calibrate import CalibrationWarning, Strata
-from udcp_dsl.predict.calibrate.cells import asked
-from udcp_dsl.predict.calibrate.strata import SPARE_FACTOR
+from udcp_dsl.predict.calibrate.strata import SPARE_FACTOR, asked
 from udcp_dsl.predict.stages.anchor import PricedRows
 from udcp_dsl.predict.stages.stage import FitContext, Stage, StratumBudget
 from udcp_dsl.rows.columns import to_array
@@ -59,10 +58,6 @@ class Decision(Stage):
     name: ClassVar[str] = "decision"
     article: ClassVar[str] = "the "
     max_rows: ClassVar[int | None] = MAX_ROWS
-
-    @classmethod
-    def applies(cls, context: FitContext) -> bool:
-        return context.promise.by_decision
 
     @classmethod
     def draw_folds(cls, context: FitContext, budget: StratumBudget) -> tuple[Indices, ...] | None:

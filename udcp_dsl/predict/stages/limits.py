@@ -27,8 +27,7 @@ from udcp_dsl.predict.calibrate import CalibrationWarning, show_level
 from udcp_dsl.predict.stages.anchor import MIN_ROWS as MIN_ANCHOR_ROWS
 from udcp_dsl.predict.stages.anchor import Anchor, PricedRows
 from udcp_dsl.predict.stages.dual import Dual, find_multipliers
-from udcp_dsl.predict.stages.stage import FitContext, Stage, StratumBudget, placed
-from udcp_dsl.predict.stages.tuned_lambda import true_scores
+from udcp_dsl.predict.stages.stage import FitContext, Stage, StratumBudget, placed, true_scores
 from udcp_dsl.rows.columns import to_array
 from udcp_dsl.showing import Column, Table, visible, with_unit
 
@@ -88,10 +87,6 @@ class Multipliers(Stage):
     article: ClassVar[str] = "the "
     max_rows: ClassVar[int | None] = MAX_ROWS
     by_alpha: ClassVar[bool] = True
-
-    @classmethod
-    def applies(cls, context: FitContext) -> bool:
-        return context.enforces_limits
 
     @classmethod
     def draw_folds(cls, context: FitContext, budget: StratumBudget) -> tuple[Indices, ...] | None:

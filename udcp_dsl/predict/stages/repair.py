@@ -53,10 +53,6 @@ class RepairStage(Stage):
     repairs: ClassVar[bool] = True
 
     @classmethod
-    def applies(cls, context: FitContext) -> bool:
-        return context.promise.repair is not None
-
-    @classmethod
     def draw_folds(cls, context: FitContext, budget: StratumBudget) -> tuple[Indices, ...] | None:
         requested, n = context.promise.repair, len(budget)
         if isinstance(requested, Repair):

@@ -97,6 +97,11 @@ class FitContext:
         able = self.candidates is None and self.oracle.has_best
         return able and any(limit.at_most < limit.facts.interval.hi for limit in self.oracle.loss.limits)
 
+    @property
+    def wants_anchor(self) -> bool:
+        """Whether an anchor is needed; if limits are enforced, it is found together with their multipliers."""
+        return self.candidates is None and self.oracle.wants_anchor and not self.enforces_limits
+
     @cached_property
     def harm(self) -> Harm | None:
         """The harm of missing each label, if the promise bounds it."""
@@ -183,11 +188,6 @@ class Stage(ABC):
 
     @classmethod
     @abstractmethod
-    def applies(cls, context: FitContext) -> bool:
-        """Whether the promise or the oracle needs this stage."""
-
-    @classmethod
-    @abstractmethod
     def draw_folds(cls, context: FitContext, budget: StratumBudget) -> tuple[Indices, ...] | None:
         """The positions of the rows that it takes, in disjoint folds; None if there are too few rows to spare some.
 
@@ -239,10 +239,6 @@ class GivenStage(Stage):
     """A stage that is never fitted: it is read from a file, or added to a fitted chain."""
 
     @classmethod
-    def applies(cls, context: FitContext) -> bool:
-        return False
-
-    @classmethod
     def draw_folds(cls, context: FitContext, budget: StratumBudget) -> tuple[Indices, ...] | None:
         return None
 
@@ -256,3 +252,9 @@ def placed(context: FitContext, stages: Sequence[Stage], rows: Rows) -> Rows:
     for stage in stages:
         rows = rows if stage.repairs else stage.add_columns(context, rows)
     return rows
+
+
+def true_scores(oracle: Oracle, rows: Rows, *, nonempty: bool) -> Floats:
+    """The scores of the true labels for calibration; with `nonempty`, -inf if the true label is first in the order."""
+    scores = oracle.score_of(rows, rows.truth)
+    return np.where(oracle.first(rows) == rows.truth, -np.inf, scores) if nonempty else scores

@@ -12,7 +12,7 @@ import numpy as np
 from udcp_dsl.diagnostics import InputError, keeping_warnings
 from udcp_dsl.predict.calibrate import CalibrationWarning, Tuning, make_cell, three_folds, tune
 from udcp_dsl.predict.promise import as_whole_number
-from udcp_dsl.predict.stages.stage import FitContext, Stage, StratumBudget
+from udcp_dsl.predict.stages.stage import FitContext, Stage, StratumBudget, true_scores
 from udcp_dsl.rows.rows import Rows
 
 if TYPE_CHECKING:
@@ -28,10 +28,6 @@ class Lambda(Stage):
     rows: int
 
     name: ClassVar[str] = "lambda"
-
-    @classmethod
-    def applies(cls, context: FitContext) -> bool:
-        return context.candidates is not None
 
     @classmethod
     def draw_folds(cls, context: FitContext, budget: StratumBudget) -> tuple[Indices, ...] | None:
@@ -86,9 +82,3 @@ def _costs(oracle: Oracle, tau: float, nonempty: bool, P: Probabilities, **colum
     if nonempty:
         mask[np.arange(len(P)), oracle.first(rows)] = True
     return oracle.loss.batch(mask, inputs=rows.inputs)
-
-
-def true_scores(oracle: Oracle, rows: Rows, *, nonempty: bool) -> FloatArray:
-    """The scores of the true labels for calibration; with `nonempty`, -inf if the true label is first in the order."""
-    scores = oracle.score_of(rows, rows.truth)
-    return np.where(oracle.first(rows) == rows.truth, -np.inf, scores) if nonempty else scores

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.predict.calibrate import Calibration, Cell, Rule, Strata, calibrate, make_cell
-from udcp_dsl.predict.calibrate.cells import cell_as_dict, cell_from_dict
+from udcp_dsl.predict.calibrate.thresholds import cell_as_dict, cell_from_dict
 
 INF = math.inf
 LEVELS = st.fractions(min_value=Fraction(1, 50), max_value=Fraction(19, 20), max_denominator=50)

@@ -20,11 +20,9 @@ from udcp_dsl.check.coverage import assert_coverage
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.predict.calibrate import CalibrationWarning, coverage_law
-from udcp_dsl.predict.chain import STAGES, deal
+from udcp_dsl.predict.chain import applying, deal
 from udcp_dsl.predict.saved import _hash
-from udcp_dsl.predict.stages.alpha_of_miss import WorthOfMiss
 from udcp_dsl.predict.stages.limits import LimitError, Multipliers, clopper_pearson_above
-from udcp_dsl.predict.stages.repair import NewMix
 from udcp_dsl.predict.stages.stage import FitContext
 
 if TYPE_CHECKING:
@@ -71,7 +69,7 @@ def effects(predictor: udcp.SetPredictor) -> Any:
 def bound_rows(predictor: udcp.SetPredictor, P: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The rows of the upper bounds, and those of the thresholds."""
     context, rows = FitContext(predictor.promise, predictor.oracle), predictor.rows(P, y)
-    ((stage, (_, own)),), left = deal(context, rows, np.arange(len(rows)), [x for x in STAGES if x.applies(context)])
+    ((stage, (_, own)),), left = deal(context, rows, np.arange(len(rows)), applying(context, repairs=False))
     assert stage is Multipliers
     return own, left
 
@@ -266,7 +264,7 @@ def test_limits_are_held_at_the_alpha_that_a_worth_of_a_miss_found(sizes: Sizes)
     assert predictor.multipliers is not None
     assert list(predictor.multipliers) == list(predictor.alphas)
     assert effects(predictor).multipliers[0] > 0
-    found, plain = predictor.fitted.find(WorthOfMiss), without.fitted.find(WorthOfMiss)
+    found, plain = predictor.fitted.find("alpha"), without.fitted.find("alpha")
     assert found is not None
     assert plain is not None
     assert (found.overall.cost, found.overall.missed) == (plain.overall.cost, plain.overall.missed)
@@ -283,7 +281,7 @@ def test_a_limit_that_never_binds_does_not_change_the_search_for_alpha(inputs: b
         loss = udcp.loads(f"{HEAD} {fee} {limit}  loss l = {read} + any(C)")
         predictor = udcp.SetPredictor(loss, miss=9, repair=None)
         assert predictor.oracle.wants_anchor == bool(limit)
-        worth = predictor.calibrate(P, y, **given).fitted.find(WorthOfMiss)
+        worth = predictor.calibrate(P, y, **given).fitted.find("alpha")
         assert worth is not None
         found.append((worth.overall.cost, worth.overall.missed))
     assert found[0] == found[1]
@@ -322,7 +320,7 @@ def test_a_predictor_with_limits_is_not_adapted() -> None:
     with pytest.raises(InputError, match=r"limits \('slots'\) are met on average over the label mix"):
         predictor.adapt(own[0], calibration=own)
     reporting = udcp.SetPredictor(udcp.loads(NESTED), "lac", alpha=0.1, repair=None).calibrate(*own)
-    assert reporting.adapt(own[0], calibration=own).fitted.find(NewMix) is not None
+    assert reporting.adapt(own[0], calibration=own).fitted.find("new mix") is not None
 
 
 def test_the_limit_is_over_weighted_rows_where_rows_are_weighted() -> None:

@@ -16,7 +16,6 @@ from udcp_dsl.predict import chain
 from udcp_dsl.predict.calibrate import CalibrationWarning, exact_level, points_needed, rank
 from udcp_dsl.predict.calibrate.rule import confident_points, confident_rank
 from udcp_dsl.predict.stages import repair
-from udcp_dsl.predict.stages.repair import RepairStage
 
 if TYPE_CHECKING:
     from tests.conftest import Sizes
@@ -44,7 +43,7 @@ def names(y: np.ndarray) -> list[str]:
 def test_a_fifth_of_the_rows_at_least_100_and_at_most_1000(n: int, own: int | None) -> None:
     P, y = drawn(n, 0)
     predictor = udcp.SetPredictor(LOSS, "lac").calibrate(P, names(y))
-    stage = predictor.fitted.find(RepairStage)
+    stage = predictor.fitted.find("repair")
     assert (None if stage is None else stage.rows_used) == own
     assert predictor.calibrated.n == n - (own or 0)
     if own is not None:
@@ -87,7 +86,7 @@ def test_every_cell_keeps_what_its_threshold_needs(conditional: Any) -> None:
     groups = np.where(small, "small", "large") if conditional == "group" else None
     y = np.where(small, 5, y % 5) if conditional == "class" else y
     predictor = udcp.SetPredictor(LOSS, "lac", conditional=conditional).calibrate(P, names(y), groups=groups)
-    stage = predictor.fitted.find(RepairStage)
+    stage = predictor.fitted.find("repair")
     assert stage is not None
     cells = [cell.n for cell in predictor.calibrated.cells]
     assert min(cells) >= points_needed(0.1)
@@ -99,7 +98,7 @@ def test_where_every_row_is_needed_none_is_taken() -> None:
     P, y = drawn(400, 3)
     asked = {"conditional": "class", "alpha": 0.01, "pool": True}
     predictor = udcp.SetPredictor(LOSS, "lac", **asked).calibrate(P, names(y))
-    assert predictor.fitted.find(RepairStage) is None
+    assert predictor.fitted.find("repair") is None
     assert predictor.calibrated.n == 400
 
 
@@ -217,7 +216,7 @@ def test_coverage_within_cells_keeps_its_law(conditional: Any, sizes: Sizes) -> 
         asked = {"alpha": "1/4", "conditional": conditional, "seed": seed}
         own, new = (None, None) if groups is None else (groups[:-1], groups[-1:])
         predictor = udcp.SetPredictor(LOSS, "lac", **asked).calibrate(P[:-1], names(y[:-1]), groups=own)
-        assert predictor.fitted.find(RepairStage) is not None
+        assert predictor.fitted.find("repair") is not None
         cells.append(predictor.calibrated.n)
         return bool(predictor.predict_set(P[-1:], groups=new).mask[0, y[-1]])
 
@@ -256,7 +255,7 @@ def test_harm_stays_below_its_bound_and_weights_cover(sizes: Sizes) -> None:
     for seed in range(sizes.repeats):
         P, y = drawn(700, 4000 + seed)
         predictor = udcp.SetPredictor(LOSS, "lac", alpha=0.5, risk="harm", seed=seed).calibrate(P[:500], names(y[:500]))
-        assert predictor.fitted.find(RepairStage) is not None
+        assert predictor.fitted.find("repair") is not None
         inside = predictor.predict_set(P[500:501]).mask[0, y[500]]
         missed.append(0.0 if inside else harm[y[500]])
         # New rows are taken with a chance of their highest p, which is the weight of each.
@@ -297,7 +296,7 @@ def test_labels_that_the_fold_lacks_are_counted_and_the_costly_ones_named() -> N
     y = (np.log(true) + rng.gumbel(size=true.shape)).argmax(axis=1)
     flat = true**0.3 * np.exp(rng.normal(size=K))
     predictor = udcp.SetPredictor(spec, "lac").calibrate(flat / flat.sum(axis=1, keepdims=True), y)
-    stage = predictor.fitted.find(RepairStage)
+    stage = predictor.fitted.find("repair")
     assert stage is not None
     assert stage.repair.offsets is not None
     assert len(stage.repair.absent) >= 8

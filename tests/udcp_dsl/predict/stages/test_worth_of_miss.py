@@ -37,7 +37,7 @@ def rows(n: int, seed: int, sharp: float = 1.0) -> tuple[np.ndarray, np.ndarray]
 
 
 def found(predictor: udcp.SetPredictor) -> WorthOfMiss:
-    stage = predictor.fitted.find(WorthOfMiss)
+    stage = predictor.fitted.find("alpha")
     assert stage is not None
     return stage
 
