@@ -53,6 +53,36 @@ def imported_at_top(path: Path, ours: dict[str, Path]) -> set[str]:
     return found
 
 
+def test_a_module_imports_few_of_ours() -> None:
+    """At its top: what it needs to be read. Those that are listed may not come to need more."""
+    ours = our_modules()
+    many = {name: len(imported_at_top(path, ours) - {name}) for name, path in ours.items()}
+    assert len(many) > 300
+    beyond = {name: n for name, n in many.items() if n > MANY_IMPORTS.get(name, MOST_IMPORTED)}
+    assert not beyond
+
+
+def test_rooms_do_not_grow() -> None:
+    """Lines of code, without blank lines, comments and docstrings; a feature that needs more says so here."""
+    lines = dict.fromkeys(LINES_OF_CODE, 0)
+    for name, path in our_modules().items():
+        room = ".".join(name.split(".")[:2])
+        lines[room if room in lines else name.split(".")[0]] += lines_of_code(path)
+    grown = {room: (n, LINES_OF_CODE[room]) for room, n in lines.items() if n > LINES_OF_CODE[room]}
+    assert not grown
+
+
+def lines_of_code(path: Path) -> int:
+    text = path.read_text(encoding="utf-8")
+    docs = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            if ast.get_docstring(node, clean=False) is not None:
+                docs |= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    lines = enumerate(text.splitlines(), start=1)
+    return sum(bool(line.strip()) and not line.strip().startswith("#") and i not in docs for i, line in lines)
+
+
 def test_no_function_of_the_solvers_has_above_60_lines_or_8_parameters() -> None:
     found = {
         f"{path.relative_to(SOLVERS)}: {name}": ((node.end_lineno or 0) - node.lineno + 1, _parameters_of(node))

@@ -26,7 +26,7 @@ from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.expression.rows.given import RowInputs, inputs_of
 from udcp_dsl.predict.calibrate import CalibrationWarning, calibrate, coverage_law, points_needed, rank, show_level
 from udcp_dsl.predict.predictor import SetPredictor
-from udcp_dsl.predict.stages.limits import LimitError
+from udcp_dsl.predict.stages.stage import LimitError
 from udcp_dsl.showing import counted
 
 if TYPE_CHECKING:

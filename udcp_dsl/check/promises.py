@@ -37,8 +37,8 @@ from udcp_dsl.predict.predictor import SetPredictor
 from udcp_dsl.predict.promise import Promise
 from udcp_dsl.predict.stages.alpha_of_miss import AbstainingIsCheapest
 from udcp_dsl.predict.stages.decision import MIN_ROWS, check_decides
-from udcp_dsl.predict.stages.limits import LimitError
 from udcp_dsl.predict.stages.repair import MIN_ROWS_IN_ALL
+from udcp_dsl.predict.stages.stage import LimitError
 
 if TYPE_CHECKING:
     from udcp_dsl.check.oracles import Chosen

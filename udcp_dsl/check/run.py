@@ -34,7 +34,7 @@ from udcp_dsl.fit.cases import Case, case_text, cases_of
 from udcp_dsl.loss import Loss
 from udcp_dsl.predict.calibrate import Level, levels_of, points_needed, show_level
 from udcp_dsl.predict.oracle import Oracle
-from udcp_dsl.predict.stages.limits import LimitError
+from udcp_dsl.predict.stages.stage import LimitError
 from udcp_dsl.rows.rows import Rows, rows_of
 from udcp_dsl.showing import counted, with_unit
 from udcp_dsl.spec_warnings import some_rows, spec_warnings

@@ -115,7 +115,7 @@ def warm_up(loss: Loss, name: str, options: Mapping[str, object]) -> float:
 
     from udcp_dsl.check.coverage import Problem
     from udcp_dsl.predict.predictor import SetPredictor
-    from udcp_dsl.predict.stages.limits import LimitError
+    from udcp_dsl.predict.stages.stage import LimitError
 
     began = time.monotonic()
     rng = np.random.default_rng(0)

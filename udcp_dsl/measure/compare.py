@@ -34,8 +34,7 @@ from udcp_dsl.predict.row_warnings import (
 from udcp_dsl.predict.sets import PredictionSets
 from udcp_dsl.predict.stages.alpha_of_miss import AbstainingIsCheapest
 from udcp_dsl.predict.stages.decision import check_decides
-from udcp_dsl.predict.stages.limits import LimitError
-from udcp_dsl.predict.stages.stage import FitContext, Stage, placed
+from udcp_dsl.predict.stages.stage import FitContext, LimitError, Stage, placed
 from udcp_dsl.rows.rows import Rows, rows_of
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.predict.calibrate.levels import clopper_pearson
-from udcp_dsl.predict.stages.limits import worth_text
-from udcp_dsl.showing import Column, Table, visible
+from udcp_dsl.showing import Column, Table, visible, with_unit
 
 if TYPE_CHECKING:
     from udcp_dsl.expression.limit import Limit
@@ -189,3 +188,14 @@ def limit_lines(measures: Sequence[LimitMeasure], coverage: float, unit: str | N
             than = f"{abs(change):.3f} {'more' if change > 0 else 'less'} than over all rows"
             about.append(f"rows whose true label counts against the limit: coverage {x.inside_coverage:.3f}, {than}")
         yield "; ".join(about)
+
+
+def worth_text(multiplier: float, unit: str | None) -> str:
+    """A multiplier in words: by how much the mean cost falls if the limit is raised by 0.01, times 100.
+
+    >>> worth_text(12.1, "hours"), worth_text(0.0, None)
+    ('one more in a hundred rows is worth 12.1 hours', 'it is met without enforcement and costs nothing')
+    """
+    if multiplier == 0:
+        return "it is met without enforcement and costs nothing"
+    return f"one more in a hundred rows is worth {with_unit(f'{multiplier:.3g}', unit)}"

@@ -19,7 +19,7 @@ from udcp_dsl.measure.evaluate import Evaluation, evaluate
 from udcp_dsl.predict.calibrate import points_needed
 from udcp_dsl.predict.oracle import Oracle, SolvingOracle, make_oracle
 from udcp_dsl.predict.predictor import SetPredictor
-from udcp_dsl.predict.stages.limits import LimitError
+from udcp_dsl.predict.stages.stage import LimitError
 from udcp_dsl.studio.instances import Instances
 
 # Called with the number of rows that are done, their total, and the stage; raises to end the work.

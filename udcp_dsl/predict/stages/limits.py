@@ -23,11 +23,12 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, warn
+from udcp_dsl.measure.limits import worth_text
 from udcp_dsl.predict.calibrate import CalibrationWarning, show_level
 from udcp_dsl.predict.stages.anchor import MIN_ROWS as MIN_ANCHOR_ROWS
 from udcp_dsl.predict.stages.anchor import Anchor, PricedRows
 from udcp_dsl.predict.stages.dual import Dual, find_multipliers
-from udcp_dsl.predict.stages.stage import FitContext, Stage, StratumBudget, placed, true_scores
+from udcp_dsl.predict.stages.stage import FitContext, LimitError, Stage, StratumBudget, placed, true_scores
 from udcp_dsl.rows.columns import to_array
 from udcp_dsl.showing import Column, Table, visible, with_unit
 
@@ -52,10 +53,6 @@ _LIMIT_TOLERANCE = 0.05
 _JUMP_ERRORS = 3.0  # standard errors: chance alone exceeds them in one of 700 limits
 # Relative precision of the prices of the best sets.
 _PRICE_PRECISION = 1e-3
-
-
-class LimitError(InputError):
-    """A limit that cannot be enforced: at the requested coverage, within classes, or with too few rows."""
 
 
 def check_limits(promise: Promise, oracle: Oracle) -> None:
@@ -429,17 +426,6 @@ class LimitEffect:
             return ""
         both = f"coverage {self.covered:.3f} ({self.covered_without:.3f} without limits)"
         return f"rows whose true label counts against the limit: {both}"
-
-
-def worth_text(multiplier: float, unit: str | None) -> str:
-    """A multiplier in words: by how much the mean cost falls if the limit is raised by 0.01, times 100.
-
-    >>> worth_text(12.1, "hours"), worth_text(0.0, None)
-    ('one more in a hundred rows is worth 12.1 hours', 'it is met without enforcement and costs nothing')
-    """
-    if multiplier == 0:
-        return "it is met without enforcement and costs nothing"
-    return f"one more in a hundred rows is worth {with_unit(f'{multiplier:.3g}', unit)}"
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from udcp_dsl.diagnostics import InputError
 from udcp_dsl.predict.calibrate import DEFAULT_GRID, Level, Rule, Strata
 from udcp_dsl.predict.calibrate.strata import bins_needed
 from udcp_dsl.predict.harm import Harm
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from udcp_dsl.rows.rows import Rows
 
 DECIDER = "price"  # the name of the oracle by which decisions are made
+
+
+class LimitError(InputError):
+    """A limit that cannot be enforced: at the requested coverage, within classes, or with too few rows."""
 
 
 @dataclass(frozen=True, eq=False)

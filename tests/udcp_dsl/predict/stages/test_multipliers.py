@@ -22,8 +22,8 @@ from udcp_dsl.expression.facts import Interval
 from udcp_dsl.predict.calibrate import CalibrationWarning, coverage_law
 from udcp_dsl.predict.chain import applying, deal
 from udcp_dsl.predict.saved import _hash
-from udcp_dsl.predict.stages.limits import LimitError, Multipliers, clopper_pearson_above
-from udcp_dsl.predict.stages.stage import FitContext
+from udcp_dsl.predict.stages.limits import Multipliers, clopper_pearson_above
+from udcp_dsl.predict.stages.stage import FitContext, LimitError
 
 if TYPE_CHECKING:
     from tests.conftest import Sizes
