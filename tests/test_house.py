@@ -18,14 +18,53 @@ SOLVERS = ROOT / "solvers"
 ROOTS = [ROOT / "udcp_dsl", SOLVERS, ROOT / "grammars"]
 # A public signature: its parameters are the options of the oracle, which users give by name.
 LONG_SIGNATURE = "udcp_solvers/ilp.py: Ilp.__init__"
-# Modules that may import more than `MOST_IMPORTED` of ours: where everything meets, and the edges.
-MANY_IMPORTS = {
-    "udcp_dsl.predict.predictor": "where loss, oracle and calibrator meet",
-    "udcp_dsl.loss": "what the compiler's passes come to",
-    "udcp_dsl.sklearn": "an edge: the predictor as an estimator",
+# Modules that import more than `MOST_IMPORTED` of ours, and how many: where everything meets, the edges, and the passes
+# of the compiler. They may come to need fewer.
+MANY_IMPORTS: dict[str, int] = {
+    "udcp_dsl.check.promises": 17,
+    "udcp_dsl.check.run": 17,
+    "udcp_dsl.cluster.dask": 13,
+    "udcp_dsl.cluster.streams": 19,
+    "udcp_dsl.compile.declare": 16,
+    "udcp_dsl.compile.passes": 15,
+    "udcp_dsl.compile.type_checker": 16,
+    "udcp_dsl.loss": 13,
+    "udcp_dsl.measure.compare": 17,
+    "udcp_dsl.measure.comparison": 15,
+    "udcp_dsl.measure.evaluate": 14,
+    "udcp_dsl.predict.predictor": 20,
+    "udcp_dsl.report.page": 13,
+    "udcp_dsl.rows.source": 14,
+    "udcp_dsl.sklearn": 20,
+    "udcp_dsl.studio.studio": 15,
 }
-EDGES = ("udcp_dsl.cli", "udcp_dsl.studio", "udcp_dsl.lsp", "udcp_dsl.report", "udcp_dsl.check")
 MOST_IMPORTED = 12
+# Lines of code per room, without blank lines, comments and docstrings. A feature that needs more says so here.
+LINES_OF_CODE: dict[str, int] = {
+    "udcp_dsl": 2090,
+    "udcp_dsl.check": 3640,
+    "udcp_dsl.cli": 3260,
+    "udcp_dsl.cluster": 690,
+    "udcp_dsl.compile": 2400,
+    "udcp_dsl.datasets": 650,
+    "udcp_dsl.expression": 4140,
+    "udcp_dsl.fit": 990,
+    "udcp_dsl.language": 1910,
+    "udcp_dsl.lsp": 1390,
+    "udcp_dsl.measure": 2420,
+    "udcp_dsl.predict": 6270,
+    "udcp_dsl.report": 1910,
+    "udcp_dsl.rows": 2260,
+    "udcp_dsl.showing": 330,
+    "udcp_dsl.studio": 1860,
+    "udcp_dsl.torch": 600,
+    "udcp_solvers": 1080,
+    "udcp_solvers.greedy_orders": 820,
+    "udcp_solvers.numeric": 1080,
+    "udcp_solvers.prices": 2170,
+    "udcp_solvers.programs": 940,
+    "udcp_solvers.search": 3570,
+}
 
 
 def our_modules() -> dict[str, Path]:
@@ -58,7 +97,7 @@ def test_a_module_imports_few_of_ours() -> None:
     ours = our_modules()
     many = {name: len(imported_at_top(path, ours) - {name}) for name, path in ours.items()}
     assert len(many) > 300
-    beyond = {name: n for name, n in many.items() if n > MANY_IMPORTS.get(name, MOST_IMPORTED)}
+    beyond = {name: n for name, n in many.items() if n > max(MANY_IMPORTS.get(name, 0), MOST_IMPORTED)}
     assert not beyond
 
 
@@ -67,8 +106,9 @@ def test_rooms_do_not_grow() -> None:
     lines = dict.fromkeys(LINES_OF_CODE, 0)
     for name, path in our_modules().items():
         room = ".".join(name.split(".")[:2])
-        lines[room if room in lines else name.split(".")[0]] += lines_of_code(path)
-    grown = {room: (n, LINES_OF_CODE[room]) for room, n in lines.items() if n > LINES_OF_CODE[room]}
+        room = room if room in lines else name.split(".")[0]
+        lines[room] = lines.get(room, 0) + lines_of_code(path)
+    grown = {room: (n, LINES_OF_CODE.get(room, 0)) for room, n in lines.items() if n > LINES_OF_CODE.get(room, 0)}
     assert not grown
 
 
@@ -76,9 +116,9 @@ def lines_of_code(path: Path) -> int:
     text = path.read_text(encoding="utf-8")
     docs = set()
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            if ast.get_docstring(node, clean=False) is not None:
-                docs |= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if documented and ast.get_docstring(node, clean=False) is not None:
+            docs |= set(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
     lines = enumerate(text.splitlines(), start=1)
     return sum(bool(line.strip()) and not line.strip().startswith("#") and i not in docs for i, line in lines)
 

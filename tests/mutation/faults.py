@@ -231,7 +231,7 @@ _MATHEMATICS = (
     ),
     Fault(
         "label leak: true labels are scored as if they were the likeliest",
-        "udcp_dsl/predict/stages/tuned_lambda.py",
+        "udcp_dsl/predict/stages/stage.py",
         "    scores = oracle.score_of(rows, rows.truth)\n",
         "    own = np.arange(rows.P.shape[1]) == rows.truth[:, None]\n"
         "    leak = np.where(own, rows.P.max(axis=1, keepdims=True), rows.P)\n"
@@ -240,7 +240,7 @@ _MATHEMATICS = (
     ),
     Fault(
         "nonempty: the first label keeps its score",
-        "udcp_dsl/predict/stages/tuned_lambda.py",
+        "udcp_dsl/predict/stages/stage.py",
         "return np.where(oracle.first(rows) == rows.truth, -np.inf, scores) if nonempty else scores",
         "return scores",
         ("tests/udcp_dsl/predict/test_predictor.py", "-k", "nonempty"),
