@@ -16,10 +16,10 @@ from udcp_dsl.expression.atoms import Sets
 from udcp_dsl.expression.decisions import actions_of, ceiling_of
 from udcp_dsl.expression.domain import WHOLE_NUMBER, Actions, Bools, Costs, Floats, Hierarchy
 from udcp_dsl.expression.facts import Fact, Facts, with_facts
+from udcp_dsl.expression.given import RowInputs, column_names, inputs_of, one_row, possible_columns
+from udcp_dsl.expression.inputs import RowInput
 from udcp_dsl.expression.ir import Expression
 from udcp_dsl.expression.limit import Limit, weighted
-from udcp_dsl.expression.rows.declared import RowInput
-from udcp_dsl.expression.rows.given import RowInputs, column_names, inputs_of, one_row, possible_columns
 from udcp_dsl.expression.values import Increments, batch
 from udcp_dsl.language import ast
 from udcp_dsl.language.ast import Comparison

@@ -11,7 +11,7 @@ from udcp_dsl.compile.declare.families import categories_named, family_of, is_no
 from udcp_dsl.compile.declare.labels import positions
 from udcp_dsl.diagnostics import Fix
 from udcp_dsl.expression.domain import Actions, Category, CategoryMetric, Costs, Family, Hierarchy, Metric, TreeMetric
-from udcp_dsl.expression.rows.declared import RowInput
+from udcp_dsl.expression.inputs import RowInput
 from udcp_dsl.language import ast
 from udcp_dsl.language.unparse import name_text
 

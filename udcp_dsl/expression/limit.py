@@ -15,9 +15,9 @@ import numpy.typing as npt
 from udcp_dsl.expression.atoms import Sets
 from udcp_dsl.expression.domain import Bools, Floats
 from udcp_dsl.expression.facts import Facts, with_facts
+from udcp_dsl.expression.given import RowInputs
+from udcp_dsl.expression.inputs import InputNode, RowLeaf
 from udcp_dsl.expression.ir import Add, Expression, Scale
-from udcp_dsl.expression.rows.given import RowInputs
-from udcp_dsl.expression.rows.nodes import InputNode, RowLeaf
 from udcp_dsl.expression.values import batch
 
 Indices = npt.NDArray[np.int64]

@@ -15,12 +15,11 @@ from udcp_dsl.compile.type_checker import Value
 from udcp_dsl.expression.domain import Actions, Category, Costs, Family, Hierarchy
 from udcp_dsl.expression.explain import shown_blame
 from udcp_dsl.expression.facts import Facts
-from udcp_dsl.expression.rows.declared import RowCosts, RowInput
+from udcp_dsl.expression.inputs import RowCosts, RowInput
 from udcp_dsl.language import ast
 from udcp_dsl.language.words import RESERVED
-from udcp_dsl.lsp.describe import described, described_thing, type_of
+from udcp_dsl.lsp.describe import described, described_thing, page, type_of
 from udcp_dsl.lsp.document import Document, expressions_at
-from udcp_dsl.lsp.manual import page
 from udcp_dsl.lsp.occurrences import Symbol, occurrence_at
 
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
-from udcp_dsl.expression.rows.given import RowInputs, possible_columns, table_columns
+from udcp_dsl.expression.given import RowInputs, possible_columns, table_columns
 from udcp_dsl.loss import Loss
 from udcp_dsl.rows.columns import (
     BlockedMatrix,

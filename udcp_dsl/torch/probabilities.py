@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -34,30 +34,6 @@ _ROWS = 256  # per batch, if one tensor is given instead of batches
 _PATIENCE = 1.0  # seconds before a progress bar is shown
 
 
-@overload
-def probabilities(
-    model: Model,
-    loader: Iterable[Any],
-    device: Device = ...,
-    temperature: float | None = ...,
-    dtype: npt.DTypeLike = ...,
-    out: Out = ...,
-    progress: bool | None = ...,
-    *,
-    with_labels: Literal[False] = ...,
-) -> Matrix: ...
-@overload
-def probabilities(
-    model: Model,
-    loader: Iterable[Any],
-    device: Device = ...,
-    temperature: float | None = ...,
-    dtype: npt.DTypeLike = ...,
-    out: Out = ...,
-    progress: bool | None = ...,
-    *,
-    with_labels: Literal[True],
-) -> tuple[Matrix, Labels]: ...
 def probabilities(
     model: Model,
     loader: Iterable[Any],
@@ -68,7 +44,7 @@ def probabilities(
     progress: bool | None = None,
     *,
     with_labels: bool = False,
-) -> Matrix | tuple[Matrix, Labels]:
+) -> Any:
     """The softmax of a model's logits for every row of a loader.
 
     The model runs in eval and inference mode and is put back as it was. A batch that does not fit into memory is
@@ -116,28 +92,6 @@ def probabilities(
         return _run(lambda x: soften(logits_of(model, x, place)), loader, place, kind, out, progress, with_labels)
 
 
-@overload
-def logits(
-    model: Model,
-    loader: Iterable[Any],
-    device: Device = ...,
-    dtype: npt.DTypeLike = ...,
-    out: Out = ...,
-    progress: bool | None = ...,
-    *,
-    with_labels: Literal[False] = ...,
-) -> Matrix: ...
-@overload
-def logits(
-    model: Model,
-    loader: Iterable[Any],
-    device: Device = ...,
-    dtype: npt.DTypeLike = ...,
-    out: Out = ...,
-    progress: bool | None = ...,
-    *,
-    with_labels: Literal[True],
-) -> tuple[Matrix, Labels]: ...
 def logits(
     model: Model,
     loader: Iterable[Any],
@@ -147,7 +101,7 @@ def logits(
     progress: bool | None = None,
     *,
     with_labels: bool = False,
-) -> Matrix | tuple[Matrix, Labels]:
+) -> Any:
     """A model's logits for every row of a loader, for `fit_temperature` and `calibrate(..., logits=True)`.
 
     Parameters
@@ -161,46 +115,12 @@ def logits(
         Logits or, with `with_labels`, logits and labels.
     """
     place, kind = resolved_device(device), _checked_dtype(dtype)
+    computed = torch.float64 if kind == np.float64 else torch.float32
     with prepared([model], place):
-        return _run(
-            lambda x: logits_of(model, x, place).cpu().to(_torch_dtype(kind)),
-            loader,
-            place,
-            kind,
-            out,
-            progress,
-            with_labels,
-        )
+        step = lambda x: logits_of(model, x, place).cpu().to(computed)  # noqa: E731
+        return _run(step, loader, place, kind, out, progress, with_labels)
 
 
-@overload
-def mc_probabilities(
-    model: Model | Sequence[Model],
-    loader: Iterable[Any],
-    samples: int = ...,
-    device: Device = ...,
-    temperature: float | None = ...,
-    dtype: npt.DTypeLike = ...,
-    out: Out = ...,
-    progress: bool | None = ...,
-    *,
-    seed: int = ...,
-    with_labels: Literal[False] = ...,
-) -> Matrix: ...
-@overload
-def mc_probabilities(
-    model: Model | Sequence[Model],
-    loader: Iterable[Any],
-    samples: int = ...,
-    device: Device = ...,
-    temperature: float | None = ...,
-    dtype: npt.DTypeLike = ...,
-    out: Out = ...,
-    progress: bool | None = ...,
-    *,
-    seed: int = ...,
-    with_labels: Literal[True],
-) -> tuple[Matrix, Labels]: ...
 def mc_probabilities(
     model: Model | Sequence[Model],
     loader: Iterable[Any],
@@ -213,7 +133,7 @@ def mc_probabilities(
     *,
     seed: int = 0,
     with_labels: bool = False,
-) -> Matrix | tuple[Matrix, Labels]:
+) -> Any:
     """Mean probabilities over several passes with dropout, or over the models of an ensemble.
 
     Parameters
@@ -389,8 +309,3 @@ def _checked_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
     if kind not in (np.float16, np.float32, np.float64):
         raise InputError(f"dtype is {kind}: give float16, float32 or float64")
     return kind
-
-
-def _torch_dtype(dtype: np.dtype[Any]) -> torch.dtype:
-    """The dtype of the computation: float64 if the result is float64, else float32."""
-    return torch.float64 if dtype == np.float64 else torch.float32

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from udcp_dsl.compile.declare.declared import DeclarationFailed, Declared
-from udcp_dsl.compile.declare.families import family_of
-from udcp_dsl.compile.declare.inputs import build_row_costs
+from udcp_dsl.compile.declare.families import build_row_costs, family_of
 from udcp_dsl.compile.declare.labels import expand, report_twice, report_unknown
 from udcp_dsl.compile.declare.matching import column, ending, listed, require_all_keys, require_ending, rows_of
 from udcp_dsl.compile.sources import FileFault, finite, read_json, read_npy

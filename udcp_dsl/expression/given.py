@@ -17,7 +17,7 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError, RowFault, did_you_mean
 from udcp_dsl.expression.domain import Bools, Floats
-from udcp_dsl.expression.rows.declared import RowInput
+from udcp_dsl.expression.inputs import RowInput
 
 Declared = Mapping[str, RowInput]
 
