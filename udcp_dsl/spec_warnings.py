@@ -46,6 +46,7 @@ import numpy as np
 
 from udcp_dsl.diagnostics import Diagnostic, Span
 from udcp_dsl.expression.domain import Bools, Floats, Ints
+from udcp_dsl.expression.explain import written
 from udcp_dsl.expression.growth import Completes
 from udcp_dsl.expression.ir import (
     Add,
@@ -452,16 +453,13 @@ class _Review:
                 continue
             labels = self._names(alone)
             one = len(labels) == 1
-            yield self._found(
-                "W602",
-                part,
-                labels,
-                float(self.cost_alone(part).max()),
-                f"{_names_text(labels)} alone {'pays' if one else 'pay'} {self.loss_unit(self.cost_alone(part).max())} "
-                f"for {part.text}, a penalty for labels that are open together",
+            paid = f"{'pays' if one else 'pay'} {self.loss_unit(self.cost_alone(part).max())}"
+            message = f"{_names_text(labels)} alone {paid} for {part.text}, a penalty for labels that are open together"
+            way_out = (
                 f"is {'it' if one else 'each'} meant to belong to more than one of these categories? Take "
-                f"{'it' if one else 'them'} out of all but one, or leave it if the cost is meant",
+                f"{'it' if one else 'them'} out of all but one, or leave it if the cost is meant"
             )
+            yield self._found("W602", part, labels, float(self.cost_alone(part).max()), message, way_out)
 
     def _hardly_ever(self) -> Iterator[SpecFinding]:
         """W603."""
@@ -519,15 +517,11 @@ class _Review:
                 continue
             amount = self.largest(part, enough)
             if 0 < amount <= enough:
-                yield self._found(
-                    "W605",
-                    part,
-                    (),
-                    amount,
+                message = (
                     f"{part.text} adds at most {amount:.4g} to a set of up to {self.size} labels, under a hundredth "
-                    f"of what a typical label costs ({self.typical_cost:.4g}): it will change hardly any set",
-                    "is its weight right? If so, it can be left out",
+                    f"of what a typical label costs ({self.typical_cost:.4g}): it will change hardly any set"
                 )
+                yield self._found("W605", part, (), amount, message, "is its weight right? If so, it can be left out")
 
     def _rewards(self) -> Iterator[SpecFinding]:
         """W606 to W608."""
@@ -537,14 +531,14 @@ class _Review:
             part = min(self.summands, key=lambda x: float(self.empty_set[id(x)]), default=self.expression.root)
             message = f"the empty set costs {self.loss_unit(empty)}, less than nothing"
             if part is not self.expression.root and not all(isinstance(x, Scale | Constant) for x in postorder(part)):
-                message += f": {_signed(part)} is {float(self.empty_set[id(part)]):.4g} there"
+                message += f": {written(part)} is {float(self.empty_set[id(part)]):.4g} there"
             way_out = "is that meant? If not, keep it at 0 there: max(..., 0)"
             yield self._found("W607", part, (), empty, message, way_out)
         drop, below = rewards(self.expression, self.companions, self.size, self.own_costs, self._count_work)
         if drop is not None:
             part = min(self.summands, key=lambda x: drop.changes[id(x)], default=self.expression.root)
             message = (
-                f"{_signed(part)} makes a larger set cheaper: {self._set(drop.labels)} costs "
+                f"{written(part)} makes a larger set cheaper: {self._set(drop.labels)} costs "
                 f"{self.loss_unit(drop.cost)}, {self._set(drop.smaller)} costs {self.loss_unit(drop.smaller_cost)}"
             )
             way_out = "is the sign right? To let no set cost more than c, write min(..., c)"
@@ -571,11 +565,6 @@ class _Review:
     ) -> SpecFinding:
         span: Span = part.span
         return SpecFinding(code, part.text, labels, amount, Diagnostic(code, span, message, help, "warning"))
-
-
-def _signed(part: Node) -> str:
-    """The text of a summand; the span of a subtracted one lacks the sign."""
-    return f"-{part.text}" if isinstance(part, Scale) and part.span == part.operand.span else part.text
 
 
 def _as_written(loss: Loss) -> Expression:

@@ -22,7 +22,6 @@ from udcp_dsl.compile.declare import with_params as declare_params
 from udcp_dsl.compile.sources import Files
 from udcp_dsl.compile.type_checker import Checker, Value
 from udcp_dsl.diagnostics import Diagnostic, Fix, InputError, Source, Span, SpecError, did_you_mean
-from udcp_dsl.expression.domain import Costs, Hierarchy
 from udcp_dsl.expression.inputs import InputNode, RowChoice, RowInput, RowLeaf, RowNumber, RowScale
 from udcp_dsl.expression.interpret import Interpreter
 from udcp_dsl.expression.ir import Add, Constant, Expression, Extremum, Gate, If, Leaf, Node, Scale, Table
@@ -189,15 +188,11 @@ class Compiled:
 
     name: str
     unit: str | None
-    losses: tuple[str, ...]
     source: Source
     spec: ast.Spec
-    labels: tuple[str, ...]
     params: Mapping[str, float]
     files: Mapping[str, bytes]
     warnings: tuple[Diagnostic, ...]
-    hierarchies: tuple[Hierarchy, ...]
-    costs: tuple[Costs, ...]
     inputs: Mapping[str, RowInput]  # that the spec declares
     read: frozenset[str]  # those of them that this loss reads
     expression: Expression
@@ -284,18 +279,12 @@ def choose(checked: Checked, loss: str | None = None) -> Compiled:
     return Compiled(
         name=chosen.name.text,
         unit=None if chosen.unit is None else chosen.unit.text,
-        losses=tuple(x.name.text for x in checked.losses),
         source=checked.source,
         spec=checked.spec,
-        labels=declared.labels,
         params=numbers,
         files=files,
         warnings=checked.diagnostics,
-        hierarchies=tuple(thing for thing in declared.things.values() if isinstance(thing, Hierarchy)),
-        costs=tuple(thing for thing in declared.things.values() if isinstance(thing, Costs)),
-        inputs={
-            name: x for name, thing in declared.things.items() if (x := declared_input(declared, thing)) is not None
-        },
+        inputs={name: x for name, thing in declared.things.items() if (x := declared_input(declared, thing))},
         read=frozenset(
             node.name
             for one in (expression, *(limit.expression for limit in checked.limits))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -248,16 +249,10 @@ class Checker:
         return order
 
     def _error(
-        self,
-        code: str,
-        span: Span,
-        message: str,
-        help: str = "",
-        fixes: Iterable[Fix] = (),
-        related: Iterable[Related] = (),
+        self, code: str, span: Span, message: str, help: str = "", fixes: Iterable[Fix] = (), **more: Any
     ) -> Value | None:
         """Report an error; returns None, the value of an expression that cannot be checked."""
-        self.declared.error(code, span, message, help, fixes=fixes, related=related)
+        self.declared.error(code, span, message, help, fixes=fixes, **more)
         return None
 
     def check(self, body: ast.Expr) -> Value | None:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.datasets.cache import Arrays, Cache, cached, packed, unpacked, version_of
+from udcp_dsl.datasets.cache import Arrays, Cache, cached, version_of
 from udcp_dsl.diagnostics import InputError, install_hint
 from udcp_dsl.rows.columns import NamedPositions
 
@@ -236,18 +236,8 @@ def languages(seed: int = 0, cache: Cache = None, *, rows: int = 30_000) -> Lang
     versions = [version_of(package, "the languages need", "demo") for package in ("py3langid", "Django")]
     name = f"languages-{_FORMAT}-py3langid-{versions[0]}-django-{versions[1]}-{rows}-{seed}.npz"
     held = cached(cache, name, lambda: _built(seed, rows))
-    labels = unpacked(held["labels"])
-    return Languages(
-        probs_normalised=held["probs_normalised"],
-        probs_raw=held["probs_raw"],
-        y=NamedPositions.of(held["y"], labels),
-        labels=labels,
-        texts=unpacked(held["texts"]),
-        catalogues=unpacked(held["catalogues"]),
-        training_texts=unpacked(held["training_texts"]),
-        training_y=held["training_y"],
-        origin=f"py3langid {versions[0]} on the translation catalogues of Django {versions[1]}",
-    )
+    origin = f"py3langid {versions[0]} on the translation catalogues of Django {versions[1]}"
+    return Languages(**{**held, "y": NamedPositions.of(held["y"], held["labels"])}, origin=origin)
 
 
 def _built(seed: int, rows: int) -> Arrays:
@@ -263,9 +253,9 @@ def _built(seed: int, rows: int) -> Arrays:
         "probs_normalised": normalised,
         "probs_raw": raw,
         "y": np.array([position[entry.code] for entry in chosen], np.int64),
-        "labels": packed(identifier.labels),
-        "texts": packed([entry.text for entry in chosen]),
-        "catalogues": packed([entry.catalogue for entry in chosen]),
-        "training_texts": packed([entry.text for entry in left]),
+        "labels": tuple(identifier.labels),
+        "texts": tuple(entry.text for entry in chosen),
+        "catalogues": tuple(entry.catalogue for entry in chosen),
+        "training_texts": tuple(entry.text for entry in left),
         "training_y": np.array([position[entry.code] for entry in left], np.int64),
     }

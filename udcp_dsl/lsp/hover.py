@@ -12,7 +12,7 @@ import numpy as np
 
 from udcp_dsl.compile.sources import FileFault
 from udcp_dsl.compile.type_checker import Value
-from udcp_dsl.expression.domain import Actions, Category, Costs, Family, Hierarchy
+from udcp_dsl.expression.domain import Category, Costs, Family, Hierarchy
 from udcp_dsl.expression.explain import shown_blame
 from udcp_dsl.expression.facts import Facts
 from udcp_dsl.expression.inputs import RowCosts, RowInput
@@ -118,8 +118,6 @@ def _name(document: Document, name: str) -> Iterator[str]:
             yield _listed(f"{key} ({thing.starts[i + 1] - thing.starts[i]})" for i, key in enumerate(thing.names))
         case Hierarchy():
             yield _listed(f"{thing.names[v]} ({len(thing.members(v))})" for v in thing.children[0])
-        case Actions():
-            yield ""
     value = document.checked.checker.values.get(name)
     if value is not None:
         yield from _facts_of(document, value)
@@ -168,16 +166,8 @@ def _label(document: Document, label: str) -> Iterator[str]:
             inside = [thing.names[i] for i in category[starts[y] : starts[y + 1]].tolist()]
             rows.append(f"- {name}: {', '.join(inside) or 'none'}")
         elif isinstance(thing, Hierarchy):
-            rows.append(f"- {name}: {' > '.join(_path(thing, int(thing.leaf[y])))}")
+            rows.append(f"- {name}: {' > '.join(thing.path_to(int(thing.leaf[y])))}")
     yield "\n".join(rows)
-
-
-def _path(h: Hierarchy, node: int) -> list[str]:
-    names = []
-    while node > 0:
-        names.append(h.names[node])
-        node = int(h.parent[node])
-    return names[::-1]
 
 
 def _members(document: Document, symbol: Symbol) -> Iterator[str]:
@@ -190,7 +180,7 @@ def _members(document: Document, symbol: Symbol) -> Iterator[str]:
     elif isinstance(thing, Hierarchy):
         for node in [v for v, name in enumerate(thing.names) if name == symbol.name][:3]:
             inside = thing.members(node).tolist()
-            yield f"**{' > '.join(_path(thing, node)) or 'the root'}** node of {symbol.of}, {len(inside):,} labels"
+            yield f"**{' > '.join(thing.path_to(node)) or 'the root'}** node of {symbol.of}, {len(inside):,} labels"
             yield _listed(d.labels[y] for y in inside)
 
 

@@ -269,7 +269,7 @@ def rows_of(
     if losses:
         if inputs is None:  # a frame of probabilities may have inputs, too
             inputs = _inputs_in_frame(given, losses, ignore) if is_frame(given) else rows.inputs
-        known = [name for one in losses for name in one.known_inputs]
+        known = [name for one in losses for name in one.declared_inputs]
         read = [x for one in losses if (x := one.inputs_of(inputs, n, order=order, others=known)) is not None]
         rows = replace(rows, inputs=RowInputs({k: x for some in read for k, x in some.items()}, n) if read else None)
     return rows

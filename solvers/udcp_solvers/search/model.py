@@ -339,8 +339,8 @@ class _Builder:
             for key, part in form.categories.items():
                 parts.setdefault(key, part)
         weight = _weights_in(self.quantities)
-        if self.loss.typical is not self.loss:  # the order must not depend on the row
-            typical = _weights(self.loss.typical)
+        if self.loss.whole is not None:  # the order must not depend on the row
+            typical = _weights(self.loss.whole.example)
             weight = {key: typical.get(key, 0.0) for key in weight}
         keys = sorted(parts, key=lambda key: (-len(parts[key].members), -weight[key]))
         index = {key: c for c, key in enumerate(keys)}

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from udcp_dsl.compile.declare.categories import build_actions, build_categories, build_category, build_param
-from udcp_dsl.compile.declare.costs import build_costs
+from udcp_dsl.compile.declare.categories import build_categories, build_category
+from udcp_dsl.compile.declare.costs import build_actions, build_costs, build_input, build_param, declared_input
 from udcp_dsl.compile.declare.declared import CompiledDeclaration, DeclarationCache, DeclarationFailed, Declared
 from udcp_dsl.compile.declare.distances import build_distance
-from udcp_dsl.compile.declare.families import build_input, declared_input
 from udcp_dsl.compile.declare.hierarchies import build_hierarchy
 from udcp_dsl.compile.declare.labels import declare_labels
 from udcp_dsl.compile.declare.matching import refuse_column_clauses

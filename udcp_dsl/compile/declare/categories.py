@@ -1,27 +1,15 @@
-"""`category`, `categories` and families of them; `param`; and `actions`, the loss of each action under each truth."""
+"""`category` and `categories`: sets of labels, and families of them."""
 
 from __future__ import annotations
-
-import math
-from collections.abc import Mapping
 
 import numpy as np
 
 from udcp_dsl.compile.declare.declared import DeclarationFailed, Declared
 from udcp_dsl.compile.declare.labels import LISTED_FIRST, positions
-from udcp_dsl.compile.declare.matching import (
-    column,
-    ending,
-    key_column,
-    known_positions,
-    label_array,
-    require_all_keys,
-    require_ending,
-    rows_of,
-)
-from udcp_dsl.compile.sources import FileFault, finite, read_json
+from udcp_dsl.compile.declare.matching import column, ending, known_positions, label_array, require_ending, rows_of
+from udcp_dsl.compile.sources import FileFault, read_json
 from udcp_dsl.diagnostics import Related
-from udcp_dsl.expression.domain import Actions, Category, Family, Ints
+from udcp_dsl.expression.domain import Category, Family, Ints
 from udcp_dsl.language import ast
 
 
@@ -95,52 +83,3 @@ def _categories_from(d: Declared, file: ast.File) -> list[tuple[str, Ints]]:
             raise FileFault("E222", f"{file.path}: category {name!r} has no member", "list at least one label")
         parts.append((name, inside))
     return parts
-
-
-def build_param(d: Declared, x: ast.Param, params: Mapping[str, float]) -> float:
-    name, written = x.name.text, x.value.value
-    value = params.get(name, written)
-    low = -math.inf if x.low is None else x.low.value
-    high = math.inf if x.high is None else x.high.value
-    if x.low is not None and x.high is not None and low > high:
-        d.error(
-            "E251", x.low.span.to(x.high.span), f"the range [{low:g}, {high:g}] is empty", "write the smaller end first"
-        )
-        raise DeclarationFailed
-    for number, span in ((written, x.value.span), (value, x.name.span)):
-        if not low <= number <= high:
-            message = f"parameter {name} = {number:g} is outside [{low:g}, {high:g}]"
-            ends = [] if x.low is None or x.high is None else [Related(x.low.span.to(x.high.span), "its range")]
-            d.error("E250", span, message, "choose a value in the range, or widen it", related=ends)
-            raise DeclarationFailed
-    return float(value)
-
-
-def build_actions(d: Declared, x: ast.Actions) -> Actions:
-    file = x.body
-    if ending(file) == "csv":
-        table, rows = rows_of(d, file)
-        key = table.keyed(key_column(d, file, table))[0]
-        columns = [i for i in range(len(table.header)) if i != key]
-        actions = tuple(table.header[i] for i in columns)
-        values = [[table.number(row, i) for i in columns] for row in rows]
-    else:
-        require_ending(file, "actions", "csv", "json")
-        value = read_json(file.path, d.files.read(file.path))
-        if not isinstance(value, dict) or not all(isinstance(row, dict) for row in value.values()):
-            raise FileFault(
-                "E303", f"{file.path} is not an object of objects", 'write {"label": {"action": 1.5, ...}, ...}'
-            )
-        require_all_keys(d, file, value, d.labels, "label")
-        actions = tuple(value[d.labels[0]])
-        for label in d.labels:
-            if set(value[label]) != set(actions):
-                raise FileFault(
-                    "E303",
-                    f"{file.path}: {label!r} has other actions than {d.labels[0]!r}",
-                    "give each label all actions",
-                )
-        values = [[finite(value[label][a], f"{file.path}: {label!r}: {a!r}") for a in actions] for label in d.labels]
-    if not actions:
-        raise FileFault("E303", f"{file.path} has no action", "give at least one column of losses")
-    return Actions(x.name.text, actions, np.array(values, dtype=np.float64))

@@ -1,14 +1,13 @@
-"""References to families (F, h.level, h.level(d)), and numbers of each row: `input`, and costs `per row`."""
+"""References to families: F, h.level, h.level(d)."""
 
 from __future__ import annotations
 
 import re
 from typing import Literal
 
-from udcp_dsl.compile.declare.declared import DeclarationFailed, Declared
-from udcp_dsl.diagnostics import Fix, Span
+from udcp_dsl.compile.declare.declared import Declared
+from udcp_dsl.diagnostics import Fix
 from udcp_dsl.expression.domain import Family, Hierarchy
-from udcp_dsl.expression.inputs import RowCosts, RowInput
 from udcp_dsl.language import ast
 from udcp_dsl.language.unparse import name_text
 
@@ -72,21 +71,15 @@ def level_of(
         depth = int(part.argument.text[:20]) if re.fullmatch("[0-9]+", part.argument.text) else -1
         if 0 <= depth <= h.height:
             return depth
-        d.error(
-            "E213",
-            part.span,
-            f"{h.name!r} has no level {part.argument.text}",
-            f"levels run from 0 (the root) to {h.height}",
-        )
+        way_out = f"levels run from 0 (the root) to {h.height}"
+        d.error("E213", part.span, f"{h.name!r} has no level {part.argument.text}", way_out)
         return None
     if isinstance(part, ast.Name) and part.text in h.levels:
         return h.levels.index(part.text) + 1
     text = part.text if isinstance(part, ast.Name) else part.span.text
     suggestion = d.suggest_name(text, h.levels)
-    way_out, fixes = (
-        suggestion.help or f"its levels have no names: write {_level_example(h)}",
-        suggestion.fixes(part.span, name_text),
-    )
+    way_out = suggestion.help or f"its levels have no names: write {_level_example(h)}"
+    fixes = suggestion.fixes(part.span, name_text)
     if isinstance(part, ast.Name) and text in h.names:
         node = f"node({part.span.text})"
         way_out = f"{text!r} is a node: write {h.name}.{node}"
@@ -98,45 +91,3 @@ def level_of(
             fixes = (Fix.write(part.span, level),)
     d.error("E213", part.span, f"{h.name!r} has no level {text!r}", way_out, fixes=fixes)
     return None
-
-
-def build_input(d: Declared, x: ast.Input) -> RowInput:
-    low, high = _range(d, x.low, x.high)
-    _refuse_label(d, x.name)
-    return RowInput(x.name.text, low, high)
-
-
-def build_row_costs(d: Declared, x: ast.Costs, body: ast.PerRow) -> RowCosts:
-    family = None if x.of is None else family_of(d, x.of)
-    if x.of is not None and family is None:
-        raise DeclarationFailed
-    low, high = _range(d, body.low, body.high)
-    _refuse_label(d, x.name)
-    return RowCosts.of_range(x.name.text, d.K if family is None else len(family), family, low, high)
-
-
-def declared_input(d: Declared, thing: object) -> RowInput | None:
-    """The input that a thing of a spec declares, or None."""
-    if isinstance(thing, RowInput):
-        return thing
-    if not isinstance(thing, RowCosts):
-        return None
-    entries = d.labels if thing.of is None else thing.of.names
-    return RowInput(thing.name, thing.low, thing.high, entries, None if thing.of is None else thing.of.name)
-
-
-def _range(d: Declared, low: ast.Signed, high: ast.Signed) -> tuple[float, float]:
-    if low.value > high.value:
-        span: Span = low.span.to(high.span)
-        message = f"the range [{low.value:g}, {high.value:g}] is empty"
-        d.error("E251", span, message, "write the smaller end first")
-        raise DeclarationFailed
-    return low.value, high.value
-
-
-def _refuse_label(d: Declared, name: ast.Name) -> None:
-    """Refuse an input with the name of a label: in a table, both would have the same column."""
-    if name.text in d.index:
-        message = f"{name.text!r} is a label: an input of this name would share its column in tables"
-        d.error("E252", name.span, message, f"choose another name, such as {name.text}_input")
-        raise DeclarationFailed
