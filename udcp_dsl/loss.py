@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from udcp_dsl.compile.passes import Compiled
     from udcp_dsl.expression.forms import Additive
     from udcp_dsl.expression.linear import LinearModel
+
+LabelSet: TypeAlias = Collection[str] | Collection[int] | Bools  # names, positions, or a mask
 
 
 class Loss(Shown):
@@ -282,9 +284,7 @@ class Loss(Shown):
 
     # Values
 
-    def __call__(
-        self, labels: Collection[str] | Collection[int] | Bools, *, inputs: Mapping[str, Any] | None = None
-    ) -> float:
+    def __call__(self, labels: LabelSet, *, inputs: Mapping[str, Any] | None = None) -> float:
         """The cost of one set.
 
         Parameters
@@ -337,9 +337,7 @@ class Loss(Shown):
             raise InputError(f"masks are {array.dtype}, not bool; for 0 and 1 write masks.astype(bool)")
         return Sets(array)
 
-    def terms(
-        self, labels: Collection[str] | Collection[int] | Bools, *, inputs: Mapping[str, Any] | None = None
-    ) -> dict[str, float]:
+    def terms(self, labels: LabelSet, *, inputs: Mapping[str, Any] | None = None) -> dict[str, float]:
         """The cost of one set, summand by summand.
 
         Parameters
@@ -398,9 +396,7 @@ class Loss(Shown):
             raise InputError("the loss reads inputs: grow sets under the loss of one row, loss.at(inputs)")
         return Increments(self.expression, n)
 
-    def interpret(
-        self, labels: Collection[str] | Collection[int] | Bools, *, inputs: Mapping[str, Any] | None = None
-    ) -> float:
+    def interpret(self, labels: LabelSet, *, inputs: Mapping[str, Any] | None = None) -> float:
         """The cost of one set by the naive interpreter, which defines the meaning; slow, for checking.
 
         Parameters
@@ -424,7 +420,7 @@ class Loss(Shown):
         paid = zip(self.multipliers, limits, strict=False)  # without multipliers, limits cost nothing
         return compiled.interpreter(compiled.body, chosen) + sum(nu * compiled.interpreter(e, chosen) for nu, e in paid)
 
-    def mask(self, labels: Collection[str] | Collection[int] | Bools) -> Bools:
+    def mask(self, labels: LabelSet) -> Bools:
         """A set as a boolean mask.
 
         Parameters

@@ -46,7 +46,7 @@ import numpy as np
 
 from udcp_dsl.diagnostics import Diagnostic, Span
 from udcp_dsl.expression.domain import Bools, Floats, Ints
-from udcp_dsl.expression.explain import written
+from udcp_dsl.expression.explain import first_names, written
 from udcp_dsl.expression.growth import Completes
 from udcp_dsl.expression.ir import (
     Add,
@@ -454,7 +454,7 @@ class _Review:
             labels = self._names(alone)
             one = len(labels) == 1
             paid = f"{'pays' if one else 'pay'} {self.loss_unit(self.cost_alone(part).max())}"
-            message = f"{_names_text(labels)} alone {paid} for {part.text}, a penalty for labels that are open together"
+            message = f"{first_names(labels)} alone {paid} for {part.text}, a penalty for labels that are open together"
             way_out = (
                 f"is {'it' if one else 'each'} meant to belong to more than one of these categories? Take "
                 f"{'it' if one else 'them'} out of all but one, or leave it if the cost is meant"
@@ -479,7 +479,7 @@ class _Review:
             return
         labels, amount = self._names(costly), float(least[costly].min())
         many = len(labels) > 1
-        cost = f"{_names_text(labels)} cost{'' if many else 's'} {'at least ' if many else ''}{amount:.4g}"
+        cost = f"{first_names(labels)} cost{'' if many else 's'} {'at least ' if many else ''}{amount:.4g}"
         if self.price is None:
             message = f"{cost}, a typical label {self.typical_cost:.4g}: "
             message += f"{'they' if many else 'it'} will hardly ever be in a set"
@@ -620,11 +620,6 @@ def _rescaled(values: Floats) -> Floats:
     """Each row rescaled to [0, 1]."""
     low, high = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
     return np.asarray((values - low) / np.where(high > low, high - low, 1.0))
-
-
-def _names_text(labels: Sequence[str], most: int = 3) -> str:
-    more = len(labels) - most
-    return ", ".join(map(repr, labels[:most])) + (f" and {more} more" if more > 0 else "")
 
 
 def findings_table(found: Sequence[SpecFinding]) -> ShownTable:

@@ -92,7 +92,7 @@ MADE_BY_US = frozenset({
 INTERNAL = {
     "Loss": (
         *("example", "inputs_of", "of_spec", "costs_of", "interpret_positions", "form", "facts_of"),
-        *("fact", "reading", "whole", "of_rows", "declared_inputs", "summands", "without_limits", "fixed_inputs"),
+        *("fact", "reading", "whole", "of_rows", "summands", "without_limits", "fixed_inputs"),
     ),
     "SetPredictor": (
         *("fitted", "calibrated", "promises", "kept", "rows", "use", "at", "level", "true_scores", "threshold_rows"),

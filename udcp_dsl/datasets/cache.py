@@ -21,6 +21,15 @@ Arrays: TypeAlias = Mapping[str, npt.NDArray[Any] | tuple[str, ...]]
 Cache: TypeAlias = str | os.PathLike[str] | bool | None  # a folder; None: the user's cache folder; False: nowhere
 
 
+class TrueRows:
+    """Rows with their true labels `y`."""
+
+    y: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
 def cache_folder() -> Path:
     """$XDG_CACHE_HOME/udcp_dsl, or the cache folder of the platform."""
     if given := os.environ.get("XDG_CACHE_HOME"):

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from udcp_dsl.datasets.cache import TrueRows
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.loss import Loss, load, loads
 from udcp_dsl.rows.columns import NamedPositions
@@ -77,7 +78,7 @@ _STEPS = 64
 
 
 @dataclass(frozen=True, eq=False)
-class KeptRows:
+class KeptRows(TrueRows):
     """Rows that come with the package, in random order, so that any slice is a fair sample.
 
     Attributes
@@ -96,9 +97,6 @@ class KeptRows:
     y: npt.NDArray[np.int64]
     labels: tuple[str, ...]
     origin: str
-
-    def __len__(self) -> int:
-        return len(self.y)
 
 
 def source_code(seed: int = 0) -> KeptRows:

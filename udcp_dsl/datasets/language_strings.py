@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.datasets.cache import Arrays, Cache, cached, version_of
+from udcp_dsl.datasets.cache import Arrays, Cache, TrueRows, cached, version_of
 from udcp_dsl.diagnostics import InputError, install_hint
 from udcp_dsl.rows.columns import NamedPositions
 
@@ -172,7 +172,7 @@ _FORMAT = 1  # version of the cached file and of how it is built
 
 
 @dataclass(frozen=True, eq=False)
-class Languages:
+class Languages(TrueRows):
     """Strings in random order with the probabilities of a language identifier, and strings left over for training.
 
     Attributes
@@ -202,9 +202,6 @@ class Languages:
     training_texts: tuple[str, ...]
     training_y: npt.NDArray[np.int64]
     origin: str
-
-    def __len__(self) -> int:
-        return len(self.y)
 
 
 def languages(seed: int = 0, cache: Cache = None, *, rows: int = 30_000) -> Languages:

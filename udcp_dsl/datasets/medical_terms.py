@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.datasets.cache import Arrays, Cache, cached, version_of
+from udcp_dsl.datasets.cache import Arrays, Cache, TrueRows, cached, version_of
 from udcp_dsl.diagnostics import InputError, install_hint
 from udcp_dsl.rows.columns import NamedPositions
 
@@ -185,7 +185,7 @@ _MOST_TITLES = 400  # per block: a few blocks of injuries have thousands
 
 
 @dataclass(frozen=True, eq=False)
-class Medicine:
+class Medicine(TrueRows):
     """Diagnoses in random order, and old titles of the same diagnoses: a shift that the classifier was not trained for.
 
     Attributes
@@ -208,9 +208,6 @@ class Medicine:
     shifted_texts: tuple[str, ...]
     labels: tuple[str, ...]
     origin: str
-
-    def __len__(self) -> int:
-        return len(self.y)
 
 
 def medicine(seed: int = 0, cache: Cache = None, *, steps: int = 60) -> Medicine:

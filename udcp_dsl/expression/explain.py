@@ -65,7 +65,7 @@ def free_labels_warning(loss: Loss) -> Diagnostic | None:
         "labels of negative cost": negative,
         "labels that cost nothing": [label for label in free if label not in below],
     }
-    what = ", and ".join(f"{kind}: {_first(labels)}" for kind, labels in groups.items() if labels)
+    what = ", and ".join(f"{kind}: {first_names(labels)}" for kind, labels in groups.items() if labels)
     way_out = (
         "give each label a cost above 0; is the sign right?" if gain else "give `size` a small weight: + 0.01 * size"
     )
@@ -73,7 +73,8 @@ def free_labels_warning(loss: Loss) -> Diagnostic | None:
     return Diagnostic("W601", loss.expression.root.span, message, way_out, "warning", fixes)
 
 
-def _first(labels: Sequence[str]) -> str:
+def first_names(labels: Sequence[str]) -> str:
+    """Some labels in a message: the first three, and how many more."""
     return ", ".join(map(repr, labels[:3])) + (f" and {len(labels) - 3} more" if len(labels) > 3 else "")
 
 

@@ -44,7 +44,7 @@ class Lines:
         {'line': 1, 'character': 2}
         """
         line = bisect.bisect_right(self._starts, offset) - 1
-        return {"line": line, "character": self._units(self._text[self._starts[line] : offset])}
+        return {"line": line, "character": self.length(self._text[self._starts[line] : offset])}
 
     def offset(self, line: int, character: int) -> int:
         """The nearest offset to a position, which may be outside of the text: an editor may have a newer one.
@@ -61,7 +61,7 @@ class Lines:
         for at in range(start, end):
             if units >= character:
                 return at
-            units += self._units(self._text[at])
+            units += self.length(self._text[at])
         return end
 
     def span(self, start: int, end: int) -> dict[str, Any]:
@@ -74,9 +74,6 @@ class Lines:
 
     def length(self, text: str) -> int:
         """The length of a text in units of UTF-16."""
-        return self._units(text)
-
-    def _units(self, text: str) -> int:
         return len(text) if self._plain else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
@@ -245,20 +242,16 @@ class Reader:
 
     def read(self, text: str, folder: str | Path | None = None, uri: str = "untitled:spec.loss") -> Document:
         """The document of a text whose data files lie below `folder`. The same text and files give the same object."""
+        where = None if folder is None else Path(folder)
         with self._lock:
-            return self._read(text, None if folder is None else Path(folder), uri)
-
-    def _read(self, text: str, where: Path | None, uri: str) -> Document:
-        files = CachedFiles(where, self._file_cache)
-        last = self._documents.get(uri)
-        if last is not None and last.text == text and last.folder == where and self._unchanged(last, files):
-            return last
-        name = uri.rpartition("/")[2]
-        cache = self._declaration_caches.setdefault(uri, DeclarationCache())
-        checked = check_spec(Source(name, text), files, cache=cache)
-        document = Document(checked, where, uri, None if last is None else last.last_good_declarations)
-        self._documents[uri] = document
-        return document
+            files, last = CachedFiles(where, self._file_cache), self._documents.get(uri)
+            if last is not None and last.text == text and last.folder == where and self._unchanged(last, files):
+                return last
+            cache = self._declaration_caches.setdefault(uri, DeclarationCache())
+            checked = check_spec(Source(uri.rpartition("/")[2], text), files, cache=cache)
+            document = Document(checked, where, uri, None if last is None else last.last_good_declarations)
+            self._documents[uri] = document
+            return document
 
     def forget(self, uri: str) -> None:
         """Drop the cache of a text that was closed."""

@@ -4,7 +4,7 @@ declaration), then the type and the facts of the expression, and the rest of the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -32,7 +32,7 @@ def hover(document: Document, position: dict[str, int]) -> dict[str, Any] | None
     offset = document.offset(position)
     found = occurrence_at(document, offset)
     if found is not None:
-        text = "\n\n".join(part for part in _symbol(document, found.symbol) if part)
+        text = "\n\n".join(part for part in _TEXTS[found.symbol.kind](document, found.symbol) if part)
         return _shown(document, text, found.span.start, found.span.end) if text else None
     token = document.token_at(offset)
     if token is None:
@@ -83,23 +83,8 @@ def _short(text: str) -> str:
     return text.replace("`", "'") if len(text) <= 80 else text[:77].replace("`", "'") + "..."
 
 
-def _symbol(document: Document, symbol: Symbol) -> Iterator[str]:
-    match symbol.kind:
-        case "name":
-            yield from _name(document, symbol.name)
-        case "label":
-            yield from _label(document, symbol.name)
-        case "category" | "node":
-            yield from _members(document, symbol)
-        case "level":
-            yield from _level(document, symbol)
-        case "column":
-            yield from _column(document, symbol)
-        case "file":
-            yield from _file(document, symbol.name)
-
-
-def _name(document: Document, name: str) -> Iterator[str]:
+def _name(document: Document, symbol: Symbol) -> Iterator[str]:
+    name = symbol.name
     if name not in document.declarations and name not in document.last_good_declarations.things:
         return
     yield f"**{name}** {described(document, name)}"
@@ -146,8 +131,8 @@ def _largest(names: tuple[str, ...], values: Any) -> list[tuple[str, float]]:
     return [(names[i], float(values[i])) for i in np.argsort(-values, kind="stable")[: _SHOWN + 1].tolist()]
 
 
-def _label(document: Document, label: str) -> Iterator[str]:
-    d = document.last_good_declarations
+def _label(document: Document, symbol: Symbol) -> Iterator[str]:
+    d, label = document.last_good_declarations, symbol.name
     if label not in d.index:
         yield f"**{label}**: no label of this spec"
         return
@@ -200,8 +185,8 @@ def _column(document: Document, symbol: Symbol) -> Iterator[str]:
         yield _listed(dict.fromkeys(row[at] for row in table.rows))
 
 
-def _file(document: Document, path: str) -> Iterator[str]:
-    table = document.table(path)
+def _file(document: Document, symbol: Symbol) -> Iterator[str]:
+    path, table = symbol.name, document.table(symbol.name)
     if table is not None:
         yield f"**{path}** {len(table.rows):,} rows"
         yield _listed(table.header)
@@ -215,3 +200,14 @@ def _file(document: Document, path: str) -> Iterator[str]:
 def _listed(names: Any) -> str:
     shown = list(islice(names, _SHOWN + 1))
     return ", ".join(_cell(name) for name in shown[:_SHOWN]) + (", ..." if len(shown) > _SHOWN else "")
+
+
+_TEXTS: dict[str, Callable[[Document, Symbol], Iterator[str]]] = {
+    "name": _name,
+    "label": _label,
+    "category": _members,
+    "node": _members,
+    "level": _level,
+    "column": _column,
+    "file": _file,
+}

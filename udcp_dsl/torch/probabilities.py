@@ -14,7 +14,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
@@ -35,26 +34,21 @@ LABEL_KEYS = ("labels", "label", "y", "target", "targets")
 _DROPOUT = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)
 
 
-@dataclass(frozen=True)
-class Batch:
-    """The inputs of the model, and the true labels that came with them."""
+def unpacked(batch: Any, number: int) -> tuple[Any, Labels | None]:
+    """The inputs of the model and the true labels, if any, in a loader's batch.
 
-    inputs: Any
-    labels: npt.NDArray[Any] | None
-
-
-def unpacked(batch: Any, number: int) -> Batch:
-    """Unpack a loader's batch: x, (x,), (x, y), or a mapping that may hold labels under one of LABEL_KEYS."""
+    A batch is x, (x,), (x, y), or a mapping that may hold labels under one of LABEL_KEYS.
+    """
     if isinstance(batch, Tensor | np.ndarray):
-        return Batch(batch, None)
+        return batch, None
     if isinstance(batch, Mapping):
         keys = [key for key in LABEL_KEYS if key in batch]
         if len(keys) > 1:
             raise InputError(f"batch {number}: {' and '.join(map(repr, keys))} could both be the labels: give one")
         inputs = {key: value for key, value in batch.items() if key not in keys}
-        return Batch(inputs, _labels(batch[keys[0]]) if keys else None)
+        return inputs, _labels(batch[keys[0]]) if keys else None
     if isinstance(batch, tuple | list) and len(batch) in (1, 2):
-        return Batch(batch[0], _labels(batch[1]) if len(batch) == 2 else None)
+        return batch[0], _labels(batch[1]) if len(batch) == 2 else None
     what = type(batch).__name__ + (f" of {len(batch)}" if isinstance(batch, tuple | list) else "")
     raise InputError(
         f"batch {number} is a {what}: give a tensor, (x, y), or a dict of the model's arguments and labels"
@@ -391,11 +385,11 @@ def _run(
     def blocks() -> Iterator[Matrix]:
         done, K = 0, None
         for number, given in enumerate(_tracked(loader, progress)):
-            batch = unpacked(given, number)
+            inputs, true = unpacked(given, number)
             with torch.inference_mode():
-                values: Matrix = halving(step, batch.inputs).numpy().astype(dtype, copy=False)
+                values: Matrix = halving(step, inputs).numpy().astype(dtype, copy=False)
             if with_labels:
-                labels.append(_labels_of(batch, number, len(values)))
+                labels.append(_labels_of(true, number, len(values)))
             if K not in (None, values.shape[1]):
                 raise InputError(f"batch {number}: {values.shape[1]} columns, but {K} in earlier batches")
             bad = np.flatnonzero((np.isnan(values) | (values == np.inf)).any(axis=1))
@@ -408,15 +402,15 @@ def _run(
     return (gathered, np.concatenate(labels)) if with_labels else gathered
 
 
-def _labels_of(batch: Batch, number: int, rows: int) -> Labels:
-    if batch.labels is None:
+def _labels_of(labels: Labels | None, number: int, rows: int) -> Labels:
+    if labels is None:
         raise InputError(
             f"batch {number} has no labels: give (x, y), or a dict with one of {', '.join(LABEL_KEYS)}; or leave out "
             "with_labels"
         )
-    if len(batch.labels) != rows:
-        raise InputError(f"batch {number}: {len(batch.labels)} labels for {rows} rows of logits")
-    return batch.labels
+    if len(labels) != rows:
+        raise InputError(f"batch {number}: {len(labels)} labels for {rows} rows of logits")
+    return labels
 
 
 def _gathered(blocks: Iterator[Matrix]) -> Matrix:

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from udcp_dsl.expression import ir
-from udcp_dsl.expression.entries import CompletedCategories, Entries, FarthestPair, MinMaxTable, PairSum
 from udcp_dsl.expression.forms import Additive, Weighted
+from udcp_dsl.expression.growth import CompletedCategories, Entries, FarthestPair, MinMaxTable, PairSum
 from udcp_dsl.expression.prove import additive_forms
 from udcp_dsl.per_row import PerRow, add_at, array_of, joined
 from udcp_solvers.numeric.double_double_arrays import plus

@@ -6,7 +6,7 @@ and its uses report nothing further (`Declared.broken` has its name).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,8 +30,17 @@ __all__ = ["DeclarationCache", "Declared", "declare", "declared_input", "with_in
 # Most labels times declarations of one spec (some seconds); those read from a file count _READ times.
 _MOST_ENTRIES, _READ = 16_000_000, 8
 
-# The order of building: later kinds refer to earlier ones.
-_ORDER = (ast.Param, ast.Input, ast.Hierarchy, ast.Category, ast.Categories, ast.Costs, ast.Distance, ast.Actions)
+# In the order of building: later kinds refer to earlier ones.
+_BUILDERS: dict[type[ast.Syntax], Callable[[Declared, Any], CompiledDeclaration]] = {
+    ast.Input: build_input,
+    ast.Hierarchy: build_hierarchy,
+    ast.Category: build_category,
+    ast.Categories: build_categories,
+    ast.Costs: build_costs,
+    ast.Distance: build_distance,
+    ast.Actions: build_actions,
+}
+_ORDER = (ast.Param, *_BUILDERS)
 
 Data = ast.Param | ast.Input | ast.Hierarchy | ast.Category | ast.Categories | ast.Costs | ast.Distance | ast.Actions
 
@@ -133,20 +142,4 @@ def _names(d: Declared, spec: ast.Spec) -> list[Data]:
 
 
 def _build(d: Declared, x: Data, params: Mapping[str, float]) -> CompiledDeclaration:
-    match x:
-        case ast.Param():
-            return build_param(d, x, params)
-        case ast.Input():
-            return build_input(d, x)
-        case ast.Hierarchy():
-            return build_hierarchy(d, x)
-        case ast.Category():
-            return build_category(d, x)
-        case ast.Categories():
-            return build_categories(d, x)
-        case ast.Costs():
-            return build_costs(d, x)
-        case ast.Distance():
-            return build_distance(d, x)
-        case ast.Actions():
-            return build_actions(d, x)
+    return build_param(d, x, params) if isinstance(x, ast.Param) else _BUILDERS[type(x)](d, x)
