@@ -21,7 +21,7 @@ from writing import between_markers, write
 
 import udcp_dsl as udcp
 from udcp_dsl.datasets import languages
-from udcp_dsl.datasets.example_specs import language_losses
+from udcp_dsl.datasets.kept_rows import language_losses
 from udcp_dsl.report.drawing import rendered
 from udcp_dsl.report.figures import figures_over_alpha
 

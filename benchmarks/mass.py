@@ -25,7 +25,7 @@ from writing import between_markers, write
 
 import udcp_dsl as udcp
 from udcp_dsl import Loss, datasets
-from udcp_dsl.datasets.example_specs import digit_losses, language_losses
+from udcp_dsl.datasets.kept_rows import digit_losses, language_losses
 from udcp_dsl.torch import fit_temperature
 
 ROOT = Path(__file__).parent.parent

@@ -29,7 +29,7 @@ from rivals.library_worker import Given
 from writing import between_markers, write
 
 import udcp_dsl as udcp
-from udcp_dsl.datasets.example_specs import language_losses
+from udcp_dsl.datasets.kept_rows import language_losses
 from udcp_dsl.files import atomic_write
 
 RESULTS = Path(__file__).parent / "results"

@@ -27,7 +27,7 @@ from writing import between_markers, write
 
 import udcp_dsl as udcp
 from udcp_dsl.datasets import digits, icons, languages, source_code
-from udcp_dsl.datasets.example_specs import digit_losses, language_losses
+from udcp_dsl.datasets.kept_rows import digit_losses, language_losses
 
 ROOT = Path(__file__).parent.parent
 SPECS = ROOT / "specs"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -16,10 +16,10 @@ from udcp_dsl.expression.atoms import Sets
 from udcp_dsl.expression.decisions import actions_of, ceiling_of
 from udcp_dsl.expression.domain import WHOLE_NUMBER, Actions, Bools, Costs, Floats, Hierarchy
 from udcp_dsl.expression.facts import Fact, Facts, with_facts
+from udcp_dsl.expression.given import RowInputs, column_names, inputs_of, one_row, possible_columns
+from udcp_dsl.expression.inputs import RowInput
 from udcp_dsl.expression.ir import Expression
 from udcp_dsl.expression.limit import Limit, weighted
-from udcp_dsl.expression.rows.declared import RowInput
-from udcp_dsl.expression.rows.given import RowInputs, column_names, inputs_of, one_row, possible_columns
 from udcp_dsl.expression.values import Increments, batch
 from udcp_dsl.language import ast
 from udcp_dsl.language.ast import Comparison
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from udcp_dsl.compile.passes import Compiled
     from udcp_dsl.expression.forms import Additive
     from udcp_dsl.expression.linear import LinearModel
+
+LabelSet: TypeAlias = Collection[str] | Collection[int] | Bools  # names, positions, or a mask
 
 
 class Loss(Shown):
@@ -68,24 +70,30 @@ class Loss(Shown):
     ('cat', 'dog', 'wolf')
     """
 
+    whole: Loss | None = None  # for the loss of a row, the loss of which `at` has fixed the inputs
+    fixed_inputs: Mapping[str, Any] | None = None  # the numbers that `at` has put in place of the inputs
+    of_rows = False  # whether this stands for the losses of many rows (`udcp_dsl.per_row`)
+
     def __init__(self, compiled: Compiled) -> None:
         self._compiled = compiled
         self.name: str = compiled.name
         self.unit: str | None = compiled.unit  # in which costs are shown: `loss triage in hours = ...`
-        self.losses: tuple[str, ...] = compiled.losses  # all losses of the spec, including this one
-        self.labels: tuple[str, ...] = compiled.labels
+        named, things = compiled.declared.definitions.items(), compiled.declared.things.values()
+        self.losses = tuple(name for name, x in named if isinstance(x, ast.LossDecl))  # of the spec, including this one
+        self.labels: tuple[str, ...] = compiled.declared.labels
         self.params: Mapping[str, float] = compiled.params
         self.source: Source = compiled.source
         self.spec: ast.Spec = compiled.spec
         self.files: Mapping[str, bytes] = compiled.files
         self.warnings: tuple[Diagnostic, ...] = compiled.warnings
-        self.hierarchies: tuple[Hierarchy, ...] = compiled.hierarchies  # that the spec declares
-        self.costs: tuple[Costs, ...] = compiled.costs  # that the spec declares, for labels and for families
+        self.hierarchies = tuple(x for x in things if isinstance(x, Hierarchy))  # that the spec declares
+        self.costs = tuple(x for x in things if isinstance(x, Costs))  # that the spec declares, for labels and families
         self.expression: Expression = compiled.expression
         self.inputs: Mapping[str, RowInput] = {n: x for n, x in compiled.inputs.items() if n in compiled.read}
         self.written_terms: Mapping[str, Expression] = compiled.terms  # the summands by their text
         self.limits: tuple[Limit, ...] = compiled.limits  # of the spec; they apply to each of its losses
         self.multipliers: tuple[float, ...] = compiled.multipliers  # of the limits, if these are summands of this loss
+        self.declared_inputs: Mapping[str, RowInput] = compiled.inputs  # also of the spec's other losses
         self._of_spec: Loss | None = None
 
     @cached_property
@@ -181,38 +189,13 @@ class Loss(Shown):
         """The loss of one possible row, with inputs in the middle of their ranges; the loss itself if it reads none."""
         return self._at({name: x.example for name, x in self.inputs.items()}) if self.inputs else self
 
-    @property
-    def declared_inputs(self) -> Mapping[str, RowInput]:
-        """All inputs that the spec declares, including those of its other losses."""
-        return self._compiled.inputs
-
-    @property
-    def of_rows(self) -> bool:
-        """Whether this stands for the losses of many rows (`udcp_dsl.per_row`)."""
-        return False
-
-    @property
-    def typical(self) -> Loss:
-        """The loss whose numbers decide where the structure leaves a choice; for the loss of a row, the example."""
-        return self
-
-    @property
-    def known_inputs(self) -> tuple[str, ...]:
-        """Names of all inputs that the spec declares, including those of its other losses."""
-        return tuple(self._compiled.inputs)
-
-    @property
-    def fixed_inputs(self) -> Mapping[str, Any] | None:
-        """The numbers that `at` has put in place of the inputs; None if this is not the loss of one row."""
-        return None
-
     def inputs_of(self, inputs: Any, n: int, *, others: Sequence[str] = (), **how: Any) -> RowInputs | None:
         """The inputs of n rows, checked; None if the loss reads none. `others` are inputs of other specs, allowed."""
-        return inputs_of(self.inputs, inputs, n, known=(*self.known_inputs, *others), **how)
+        return inputs_of(self.inputs, inputs, n, known=(*self.declared_inputs, *others), **how)
 
     def _one_row(self, inputs: Any) -> RowInputs | None:
         """The inputs of one row, checked; None if the loss reads none."""
-        return one_row(self.inputs, inputs, self.known_inputs)
+        return one_row(self.inputs, inputs, tuple(self.declared_inputs))
 
     def reading(self, *names: str) -> Loss:
         """The same loss, which also requires other inputs of the spec, such as a harm that it does not read itself.
@@ -278,16 +261,8 @@ class Loss(Shown):
 
     def __reduce__(self) -> tuple[Callable[..., Loss], tuple[object, ...]]:
         """Pickled and deep copies are compiled again from the text and the data: the graphs are keyed by identity."""
-        params, files = dict(self.params), dict(self.files)
-        return _recompiled, (
-            self.source.text,
-            self.labels,
-            params,
-            self.name,
-            files,
-            self.source.name,
-            self.multipliers,
-        )
+        how = {"labels": self.labels, "params": dict(self.params), "loss": self.name, "files": dict(self.files)}
+        return _recompiled, (self.source.text, {**how, "name": self.source.name}, self.multipliers)
 
     def __repr__(self) -> str:
         return f"Loss({self.name!r}, {self.K} labels, {self.source.name!r})"
@@ -309,9 +284,7 @@ class Loss(Shown):
 
     # Values
 
-    def __call__(
-        self, labels: Collection[str] | Collection[int] | Bools, *, inputs: Mapping[str, Any] | None = None
-    ) -> float:
+    def __call__(self, labels: LabelSet, *, inputs: Mapping[str, Any] | None = None) -> float:
         """The cost of one set.
 
         Parameters
@@ -364,9 +337,7 @@ class Loss(Shown):
             raise InputError(f"masks are {array.dtype}, not bool; for 0 and 1 write masks.astype(bool)")
         return Sets(array)
 
-    def terms(
-        self, labels: Collection[str] | Collection[int] | Bools, *, inputs: Mapping[str, Any] | None = None
-    ) -> dict[str, float]:
+    def terms(self, labels: LabelSet, *, inputs: Mapping[str, Any] | None = None) -> dict[str, float]:
         """The cost of one set, summand by summand.
 
         Parameters
@@ -425,9 +396,7 @@ class Loss(Shown):
             raise InputError("the loss reads inputs: grow sets under the loss of one row, loss.at(inputs)")
         return Increments(self.expression, n)
 
-    def interpret(
-        self, labels: Collection[str] | Collection[int] | Bools, *, inputs: Mapping[str, Any] | None = None
-    ) -> float:
+    def interpret(self, labels: LabelSet, *, inputs: Mapping[str, Any] | None = None) -> float:
         """The cost of one set by the naive interpreter, which defines the meaning; slow, for checking.
 
         Parameters
@@ -451,7 +420,7 @@ class Loss(Shown):
         paid = zip(self.multipliers, limits, strict=False)  # without multipliers, limits cost nothing
         return compiled.interpreter(compiled.body, chosen) + sum(nu * compiled.interpreter(e, chosen) for nu, e in paid)
 
-    def mask(self, labels: Collection[str] | Collection[int] | Bools) -> Bools:
+    def mask(self, labels: LabelSet) -> Bools:
         """A set as a boolean mask.
 
         Parameters
@@ -604,7 +573,9 @@ class LossOfRow(Loss):
 
     def __init__(self, whole: Loss, row: Mapping[str, Any], compiled: Compiled) -> None:
         super().__init__(compiled)
-        self._whole, self._row = whole, row
+        self.whole: Loss = whole
+        self.fixed_inputs: Mapping[str, Any] = row
+        self.of_rows = any(isinstance(x, PerRow) for x in row.values())
         self.limits_of_row = self.limits
         pairs = zip(self.limits, whole.limits, strict=True)
         self.limits = whole.limits if self.of_rows else tuple(replace(limit, whole=of_all) for limit, of_all in pairs)
@@ -614,35 +585,23 @@ class LossOfRow(Loss):
         from udcp_dsl.expression.prove import prove
 
         known, root = prove(self.expression, self.labels, refute=False), id(self.expression.root)
-        return {**known, root: with_facts(self._whole.facts, {}, known[root].interval)}
-
-    @property
-    def of_rows(self) -> bool:
-        return any(isinstance(x, PerRow) for x in self._row.values())
-
-    @property
-    def typical(self) -> Loss:
-        return self._whole.example
+        return {**known, root: with_facts(self.whole.facts, {}, known[root].interval)}
 
     def fact(self, name: str) -> Fact:
-        return self._whole.fact(name)
-
-    @property
-    def fixed_inputs(self) -> Mapping[str, Any]:
-        return self._row
+        return self.whole.fact(name)
 
     def with_params(self, **params: float) -> Loss:
-        return self._whole.with_params(**params)._at(self._row)
+        return self.whole.with_params(**params)._at(self.fixed_inputs)
 
     def with_multipliers(self, multipliers: Sequence[float]) -> Loss:
-        return self._whole.with_multipliers(multipliers)._at(self._row)
+        return self.whole.with_multipliers(multipliers)._at(self.fixed_inputs)
 
     @property
     def without_limits(self) -> Loss:
-        return self._whole.without_limits._at(self._row) if self.limits else self
+        return self.whole.without_limits._at(self.fixed_inputs) if self.limits else self
 
     def inputs_of(self, inputs: Any, n: int, *, others: Sequence[str] = (), **how: Any) -> RowInputs | None:
-        if not set(self._row) & set(others):  # which another loss reads
+        if not set(self.fixed_inputs) & set(others):  # which another loss reads
             self._refuse_fixed(inputs)
         return super().inputs_of(inputs, n, others=others, **how)
 
@@ -655,17 +614,17 @@ class LossOfRow(Loss):
         if inputs is None or isinstance(inputs, RowInputs):
             return
         names = column_names(inputs) or ()
-        if not self.known_inputs or any(possible_columns(x, names) for x in self._whole.inputs.values()):
-            fixed = " and ".join(map(repr, self._row))
+        if not self.declared_inputs or any(possible_columns(x, names) for x in self.whole.inputs.values()):
+            fixed = " and ".join(map(repr, self.fixed_inputs))
             raise InputError(
                 f"inputs= are given, but loss.at(...) has fixed {fixed}: leave them out, or use the loss without at"
             )
 
     def __reduce__(self) -> tuple[Callable[..., Loss], tuple[object, ...]]:
-        return _of_row, (self._whole, self._row)
+        return _of_row, (self.whole, self.fixed_inputs)
 
     def __repr__(self) -> str:
-        return f"{self._whole!r}.at({self._row!r})"
+        return f"{self.whole!r}.at({self.fixed_inputs!r})"
 
 
 def _of_row(whole: Loss, row: Mapping[str, Any]) -> Loss:
@@ -787,15 +746,7 @@ def _finish(compiled: Compiled) -> Loss:
     return Loss(compiled)
 
 
-def _recompiled(
-    text: str,
-    labels: tuple[str, ...],
-    params: dict[str, float],
-    loss: str,
-    files: dict[str, bytes],
-    name: str,
-    multipliers: tuple[float, ...],
-) -> Loss:
+def _recompiled(text: str, how: Mapping[str, Any], multipliers: tuple[float, ...]) -> Loss:
     with keeping_warnings(SpecWarning):  # shown when it was first compiled
-        made = loads(text, labels, params=params, loss=loss, files=files, name=name)
+        made = loads(text, **how)
     return made.with_multipliers(multipliers) if multipliers else made

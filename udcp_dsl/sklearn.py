@@ -33,7 +33,7 @@ except ImportError:
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.domain import WHOLE_NUMBER
-from udcp_dsl.expression.rows.given import RowInputs
+from udcp_dsl.expression.given import RowInputs
 from udcp_dsl.loss import Loss, load, loads
 from udcp_dsl.measure.evaluate import Evaluation, evaluate, measure
 from udcp_dsl.predict.calibrate import Level, exact_level, show_level

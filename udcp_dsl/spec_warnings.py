@@ -1,4 +1,4 @@
-"""Where a spec says something other than its author is likely to mean: W602 to W605, and W606 to W608 (`spec_rewards`).
+"""Where a spec says something other than its author is likely to mean (W602 to W605), or rewards sets (W606 to W608).
 
 What a part N of a loss (a summand, a condition) adds to a set is
 
@@ -19,6 +19,13 @@ W604  No set of realistic size changes N: effect_N(S) = 0 for all sets that were
       pairs, and all one-label extensions of sets that grow, label by label, such that the value of a node within N
       becomes largest, or smallest. A part with weight 0, or with a parameter that is 0, was switched off on purpose.
 W605  A penalty is too small to matter: some label does not pay it alone, and no realistic set pays more than m / 100.
+W606  A drop that is not meant: of the smallest S for which one was found, the largest. A drop is a set S, not empty,
+      and a label y with L(S + y) < L(S). It is meant if it comes from what falls by design when a set grows (`within`,
+      `all`, `nodes`, `min`, `empty`, `not any`), or from a label of negative cost, which W601 names: with these held
+      at their values on S, S + y is no cheaper than S. Sets are tried in the order of their size: single labels, all
+      sets of a few labels that the atoms suggest, and sets that grow such that the cost becomes least, or largest.
+W607  L({}) < 0.
+W608  L(S) < 0 <= L({}), although no label costs less than nothing and there is no other drop.
 
 Inputs take the lower end, the middle and the upper end of their ranges; a finding is reported if all three have it.
 Beyond 1,000 labels, pairs are tried for some labels b only, evenly spaced in the order of what single labels cost.
@@ -32,12 +39,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from udcp_dsl.diagnostics import Diagnostic, Span
 from udcp_dsl.expression.domain import Bools, Floats, Ints
+from udcp_dsl.expression.explain import first_names, written
 from udcp_dsl.expression.growth import Completes
 from udcp_dsl.expression.ir import (
     Add,
@@ -53,11 +62,129 @@ from udcp_dsl.expression.ir import (
     Table,
     postorder,
 )
+from udcp_dsl.expression.prove import probed_labels
 from udcp_dsl.expression.values import Increments
 from udcp_dsl.loss import Loss
 from udcp_dsl.showing import Column, Styled
 from udcp_dsl.showing import Table as ShownTable
-from udcp_dsl.spec_rewards import rewards
+
+_FALL_BY_DESIGN = ("within", "all", "nodes", "min", "empty", "sum")
+_PROBED = 6  # labels whose sets are all tried
+_BLOCK, _MOST_OF_ONE_SIZE = 1 << 18, 1 << 20  # sets times labels, at a time
+
+Values = dict[int, Floats]  # of nodes on sets, by the `id` of the node
+
+
+@dataclass(frozen=True)
+class Reward:
+    """A set that is cheaper than it should be, with its cost, and the set of one label fewer with its cost."""
+
+    labels: Ints
+    cost: float
+    smaller: Ints
+    smaller_cost: float
+    changes: dict[int, float]  # of each node from the smaller set to the larger one, by `id`
+
+
+def rewards(
+    expression: Expression, singles: Ints, most: int, own_costs: Floats, count_work: Callable[[int], None]
+) -> tuple[Reward | None, Reward | None]:
+    """The first drop that is not meant, and the first set below zero; sets have up to `most` labels."""
+    grow = Increments(expression, 1)
+    empty = float(np.ravel(grow.value)[0])
+    negative = own_costs < -_slack(own_costs) if empty <= 0 else np.zeros(len(own_costs), dtype=bool)
+    below: Reward | None = None
+    for grown in _sets_by_size(expression, singles, most, count_work):
+        now, after = grown.nodes_now(), grown.nodes_after()
+        before, root = np.asarray(grown.value)[:, None], grown.after()
+        free = ~grown.mask & ~negative
+        drops = free & (root - before < -_slack(root))
+        if drops.any():
+            held = _without_design(expression, now, after, root)
+            drops &= held - before < -_slack(root)
+        if drops.any():
+            return _reward(grown, now, after, np.where(drops, root - before, np.inf)), below
+        if below is None and empty >= 0 and not negative.any() and (free & (root < -_slack(root))).any():
+            below = _reward(grown, now, after, np.where(free, root, np.inf))
+    return None, below
+
+
+def _slack(values: Floats) -> float:
+    return 1e-9 * max(1.0, float(np.abs(values).max()))
+
+
+def _sets_by_size(
+    expression: Expression, singles: Ints, most: int, count_work: Callable[[int], None]
+) -> Iterator[Increments]:
+    """Sets of 1, 2, ... labels, of which all extensions by one label are to be tried."""
+    K = expression.root.K
+    step = max(1, _BLOCK // K)
+    for block in (singles[start : start + step] for start in range(0, len(singles), step)):
+        count_work(len(block) * K)
+        grow = Increments(expression, len(block))
+        grow.push(block)
+        yield grow
+    probed = probed_labels(expression, min(_PROBED, K))
+    grown = Increments(expression, 2)
+    for held in range(1, min(most, K - 1)):
+        costs = grown.after()
+        lowest = np.where(grown.mask[0], np.inf, costs[0]).argmin()
+        grown.push(np.array([lowest, np.where(grown.mask[1], -np.inf, costs[1]).argmax()]))
+        if held >= 2:
+            count_work(2 * K)
+            yield grown
+            chosen = list(combinations(probed.tolist(), held)) if held < len(probed) else []
+            if chosen and len(chosen) * K <= _MOST_OF_ONE_SIZE:
+                count_work(len(chosen) * K)
+                yield _grown(expression, chosen)
+
+
+def _grown(expression: Expression, sets: Sequence[tuple[int, ...]]) -> Increments:
+    grow = Increments(expression, len(sets))
+    for labels in np.array(sets).T:
+        grow.push(labels)
+    return grow
+
+
+def _without_design(expression: Expression, now: Values, after: Values, root: Floats) -> Floats:
+    """L(S + y) with the leaves that fall by design, and do so here, held at their values on S."""
+    leaves = [node for node in expression.nodes if _falls_by_design(node)]
+    lowering: list[tuple[Node, Bools]] = []
+    for leaf in leaves:
+        falls = _held(expression, now, after, [(leaf, np.ones(root.shape, dtype=bool))]) > root
+        lowering.append((leaf, np.broadcast_to(falls, root.shape)))
+    return np.broadcast_to(_held(expression, now, after, lowering), root.shape)
+
+
+def _falls_by_design(node: Node) -> bool:
+    if isinstance(node, Not):  # not any(C) is within(all labels but C)
+        return isinstance(node.operand, Leaf) and node.operand.atom.name == "any"
+    return isinstance(node, Leaf) and node.atom.name in _FALL_BY_DESIGN
+
+
+def _held(expression: Expression, now: Values, after: Values, leaves: Sequence[tuple[Node, Bools]]) -> Floats:
+    """The loss after one more label, with the leaves held where they are to be."""
+    held: Values = {
+        id(leaf): np.where(where, np.asarray(now[id(leaf)])[:, None], after[id(leaf)]) for leaf, where in leaves
+    }
+    for node in expression.nodes:
+        if id(node) not in held and any(id(child) in held for child in node.children):
+            held[id(node)] = node.value(*(held.get(id(child), after[id(child)]) for child in node.children))
+    return held.get(id(expression.root), after[id(expression.root)])
+
+
+def _reward(grown: Increments, now: Values, after: Values, rank: Floats) -> Reward:
+    """The pair that ranks first."""
+    row, y = divmod(int(rank.argmin()), rank.shape[1])
+    smaller = np.flatnonzero(grown.mask[row])
+    changes = {
+        node: float(np.broadcast_to(value, rank.shape)[row, y]) - float(np.broadcast_to(now[node], len(rank))[row])
+        for node, value in after.items()
+    }
+    return Reward(
+        np.sort(np.append(smaller, y)), float(grown.after()[row, y]), smaller, float(grown.value[row]), changes
+    )
+
 
 HARDLY_EVER = 20.0  # times what a typical label costs
 TOO_SMALL = 0.01  # of what a typical label costs
@@ -72,7 +199,6 @@ _MAX_REVIEWED = 1 << 22  # labels times nodes of a spec that is reviewed
 _MAX_OBJECTIVES = 40  # most sets that grow at the same time
 _MAX_ROWS = 1000  # from which the realistic size is found
 
-Values = dict[int, Floats]  # values of nodes on sets, by the `id` of the node
 Measure = Callable[[Node, Values, tuple[int, ...]], Floats]
 
 
@@ -327,16 +453,13 @@ class _Review:
                 continue
             labels = self._names(alone)
             one = len(labels) == 1
-            yield self._found(
-                "W602",
-                part,
-                labels,
-                float(self.cost_alone(part).max()),
-                f"{_names_text(labels)} alone {'pays' if one else 'pay'} {self.loss_unit(self.cost_alone(part).max())} "
-                f"for {part.text}, a penalty for labels that are open together",
+            paid = f"{'pays' if one else 'pay'} {self.loss_unit(self.cost_alone(part).max())}"
+            message = f"{first_names(labels)} alone {paid} for {part.text}, a penalty for labels that are open together"
+            way_out = (
                 f"is {'it' if one else 'each'} meant to belong to more than one of these categories? Take "
-                f"{'it' if one else 'them'} out of all but one, or leave it if the cost is meant",
+                f"{'it' if one else 'them'} out of all but one, or leave it if the cost is meant"
             )
+            yield self._found("W602", part, labels, float(self.cost_alone(part).max()), message, way_out)
 
     def _hardly_ever(self) -> Iterator[SpecFinding]:
         """W603."""
@@ -356,7 +479,7 @@ class _Review:
             return
         labels, amount = self._names(costly), float(least[costly].min())
         many = len(labels) > 1
-        cost = f"{_names_text(labels)} cost{'' if many else 's'} {'at least ' if many else ''}{amount:.4g}"
+        cost = f"{first_names(labels)} cost{'' if many else 's'} {'at least ' if many else ''}{amount:.4g}"
         if self.price is None:
             message = f"{cost}, a typical label {self.typical_cost:.4g}: "
             message += f"{'they' if many else 'it'} will hardly ever be in a set"
@@ -394,15 +517,11 @@ class _Review:
                 continue
             amount = self.largest(part, enough)
             if 0 < amount <= enough:
-                yield self._found(
-                    "W605",
-                    part,
-                    (),
-                    amount,
+                message = (
                     f"{part.text} adds at most {amount:.4g} to a set of up to {self.size} labels, under a hundredth "
-                    f"of what a typical label costs ({self.typical_cost:.4g}): it will change hardly any set",
-                    "is its weight right? If so, it can be left out",
+                    f"of what a typical label costs ({self.typical_cost:.4g}): it will change hardly any set"
                 )
+                yield self._found("W605", part, (), amount, message, "is its weight right? If so, it can be left out")
 
     def _rewards(self) -> Iterator[SpecFinding]:
         """W606 to W608."""
@@ -412,14 +531,14 @@ class _Review:
             part = min(self.summands, key=lambda x: float(self.empty_set[id(x)]), default=self.expression.root)
             message = f"the empty set costs {self.loss_unit(empty)}, less than nothing"
             if part is not self.expression.root and not all(isinstance(x, Scale | Constant) for x in postorder(part)):
-                message += f": {_signed(part)} is {float(self.empty_set[id(part)]):.4g} there"
+                message += f": {written(part)} is {float(self.empty_set[id(part)]):.4g} there"
             way_out = "is that meant? If not, keep it at 0 there: max(..., 0)"
             yield self._found("W607", part, (), empty, message, way_out)
         drop, below = rewards(self.expression, self.companions, self.size, self.own_costs, self._count_work)
         if drop is not None:
             part = min(self.summands, key=lambda x: drop.changes[id(x)], default=self.expression.root)
             message = (
-                f"{_signed(part)} makes a larger set cheaper: {self._set(drop.labels)} costs "
+                f"{written(part)} makes a larger set cheaper: {self._set(drop.labels)} costs "
                 f"{self.loss_unit(drop.cost)}, {self._set(drop.smaller)} costs {self.loss_unit(drop.smaller_cost)}"
             )
             way_out = "is the sign right? To let no set cost more than c, write min(..., c)"
@@ -446,11 +565,6 @@ class _Review:
     ) -> SpecFinding:
         span: Span = part.span
         return SpecFinding(code, part.text, labels, amount, Diagnostic(code, span, message, help, "warning"))
-
-
-def _signed(part: Node) -> str:
-    """The text of a summand; the span of a subtracted one lacks the sign."""
-    return f"-{part.text}" if isinstance(part, Scale) and part.span == part.operand.span else part.text
 
 
 def _as_written(loss: Loss) -> Expression:
@@ -506,11 +620,6 @@ def _rescaled(values: Floats) -> Floats:
     """Each row rescaled to [0, 1]."""
     low, high = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
     return np.asarray((values - low) / np.where(high > low, high - low, 1.0))
-
-
-def _names_text(labels: Sequence[str], most: int = 3) -> str:
-    more = len(labels) - most
-    return ", ".join(map(repr, labels[:most])) + (f" and {more} more" if more > 0 else "")
 
 
 def findings_table(found: Sequence[SpecFinding]) -> ShownTable:

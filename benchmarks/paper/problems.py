@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from taxonomies import Taxonomy
 
 from udcp_dsl import datasets
-from udcp_dsl.datasets.example_specs import digit_losses, language_losses
+from udcp_dsl.datasets.kept_rows import digit_losses, language_losses
 from udcp_dsl.expression.domain import Hierarchy
 
 SEED = 0

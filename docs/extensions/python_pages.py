@@ -91,8 +91,8 @@ MADE_BY_US = frozenset({
 # Attributes that are for the package's own use, or deprecated.
 INTERNAL = {
     "Loss": (
-        *("example", "known_inputs", "inputs_of", "of_spec", "costs_of", "interpret_positions", "form", "facts_of"),
-        *("fact", "reading", "typical", "of_rows", "declared_inputs", "summands", "without_limits", "fixed_inputs"),
+        *("example", "inputs_of", "of_spec", "costs_of", "interpret_positions", "form", "facts_of"),
+        *("fact", "reading", "whole", "of_rows", "summands", "without_limits", "fixed_inputs"),
     ),
     "SetPredictor": (
         *("fitted", "calibrated", "promises", "kept", "rows", "use", "at", "level", "true_scores", "threshold_rows"),

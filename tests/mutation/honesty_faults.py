@@ -28,7 +28,7 @@ _NAMED_ATTACK = (HOSTILE, "-k", "named_attack")
 SOURCES = "tests/udcp_dsl/compile/test_sources.py"
 ALIKE = "tests/udcp_dsl/compile/test_look_alikes.py"
 BOMBS = "tests/test_hostile_specs.py"
-_REWARDS = "udcp_dsl/spec_rewards.py"
+_REWARDS = "udcp_dsl/spec_warnings.py"
 _SOURCES = "udcp_dsl/compile/sources.py"
 
 _SILENCE = (
@@ -97,7 +97,7 @@ _SILENCE = (
     ),
     Fault(
         "look-alikes: accents are not composed",
-        "udcp_dsl/compile/look_alikes.py",
+        "udcp_dsl/compile/passes.py",
         'for c in unicodedata.normalize("NFC", name) if',
         "for c in name if",
         (ALIKE,),

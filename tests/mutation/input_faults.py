@@ -32,7 +32,7 @@ INPUT_FAULTS = (
     ),
     Fault(
         "inputs: numbers of one batch are reused for other rows",
-        "udcp_dsl/expression/rows/given.py",
+        "udcp_dsl/expression/given.py",
         "            a is b or np.array_equal(a, b) for a, b in pairs\n",
         "            a.shape == b.shape for a, b in pairs\n",
         (MANY_ROWS, "-k", "batches"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fault import Fault
 
-GIVEN = "udcp_dsl/expression/rows/given.py"
+GIVEN = "udcp_dsl/expression/given.py"
 HARM = "udcp_dsl/predict/harm.py"
 DOORS = "tests/udcp_dsl/inputs/test_doors.py"
 ERRORS = "tests/udcp_dsl/inputs/test_input_errors.py"
@@ -43,7 +43,7 @@ ROW_FAULTS = (
     ),
     Fault(
         "rows: a rule for nonnegative factors is applied to all factors",
-        "udcp_dsl/expression/rows/rules.py",
+        "udcp_dsl/expression/inputs.py",
         "    if factor.lo >= 0 or factor.hi <= 0:\n",
         "    if factor.hi >= 0 or factor.hi <= 0:\n",
         (GENERATED, "-k", "ranges"),

@@ -20,9 +20,8 @@ from hypothesis import strategies as st
 import udcp_dsl as udcp
 from udcp_dsl.datasets import Languages, digits, languages, medicine
 from udcp_dsl.datasets.cache import cache_folder, cached
-from udcp_dsl.datasets.catalogues import _messages, _text, entries
-from udcp_dsl.datasets.diagnoses import Term, icd_9, icd_10, words
-from udcp_dsl.datasets.langid import Identifier, load_identifier
+from udcp_dsl.datasets.language_strings import Identifier, _messages, _text, entries, load_identifier
+from udcp_dsl.datasets.medical_terms import Term, icd_9, icd_10, words
 from udcp_dsl.rows.matrix import probabilities
 
 SPEC = Path(__file__).parents[2] / "specs" / "languages" / "branches.loss"
@@ -375,6 +374,6 @@ def test_no_inclusion_term_is_a_title() -> None:
 def test_medicine_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(udcp.InputError, match="at least one step"):
         medicine(steps=0)
-    monkeypatch.setattr("udcp_dsl.datasets.diagnoses.find_spec", lambda name: None)
+    monkeypatch.setattr("udcp_dsl.datasets.medical_terms.find_spec", lambda name: None)
     with pytest.raises(udcp.InputError, match=r"need simple-icd-10-cm: pip install 'udcp_dsl\[medicine\]'"):
         icd_10()

@@ -22,8 +22,8 @@ import numpy.typing as npt
 from udcp_dsl.check.samples import few_rows
 from udcp_dsl.check.verdicts import COVERAGE, DEFAULT, CounterExample, Verdict, raised
 from udcp_dsl.diagnostics import InputError, SpecWarning, keeping_warnings
-from udcp_dsl.expression.rows.declared import RowInput
-from udcp_dsl.expression.rows.given import RowInputs, inputs_of
+from udcp_dsl.expression.given import RowInputs, inputs_of
+from udcp_dsl.expression.inputs import RowInput
 from udcp_dsl.predict.calibrate import CalibrationWarning, calibrate, coverage_law, points_needed, rank, show_level
 from udcp_dsl.predict.predictor import SetPredictor
 from udcp_dsl.predict.stages.stage import LimitError

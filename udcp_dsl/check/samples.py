@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.domain import Bools, Category, CategoryMetric, Family, Ints, TreeMetric, numbered_sets
-from udcp_dsl.expression.rows.declared import RowInput
+from udcp_dsl.expression.inputs import RowInput
 
 if TYPE_CHECKING:
     from udcp_dsl.expression.domain import Floats

@@ -134,7 +134,7 @@ def command(
 
 def _languages(rows: int, seed: int, probabilities: str) -> _Data:
     from udcp_dsl.datasets import languages
-    from udcp_dsl.datasets.example_specs import language_losses, language_names
+    from udcp_dsl.datasets.kept_rows import language_losses, language_names
 
     data = languages(seed, rows=rows)
     probs = data.probs_raw if probabilities == "raw" else data.probs_normalised
@@ -145,7 +145,7 @@ def _languages(rows: int, seed: int, probabilities: str) -> _Data:
 
 def _digits(rows: int, seed: int) -> _Data:
     from udcp_dsl.datasets import digits
-    from udcp_dsl.datasets.example_specs import digit_losses
+    from udcp_dsl.datasets.kept_rows import digit_losses
 
     data = digits(seed)
     truth = [data.labels[y] for y in data.y[:rows]]

@@ -11,7 +11,7 @@ from udcp_dsl.cli.spec import settings_of
 from udcp_dsl.diagnostics import InputError
 
 if TYPE_CHECKING:
-    from udcp_dsl.expression.rows.declared import RowInput
+    from udcp_dsl.expression.inputs import RowInput
 
 F = TypeVar("F", bound=Callable[..., Any])
 

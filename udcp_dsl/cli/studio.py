@@ -80,7 +80,7 @@ def command(
 
 
 def _example() -> tuple[SpecFolder, str]:
-    from udcp_dsl.datasets.example_specs import example_specs
+    from udcp_dsl.datasets.kept_rows import example_specs
     from udcp_dsl.studio.spec_folder import example
 
     specs = example_specs()

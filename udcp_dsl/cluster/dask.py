@@ -28,7 +28,7 @@ import numpy.typing as npt
 from udcp_dsl.cluster.folders import ResultFolder, open_folder, refuse_shared_ids, remove_leftovers
 from udcp_dsl.cluster.streams import Tally, predict_file
 from udcp_dsl.diagnostics import InputError, OracleError, install_hint, keeping_warnings, warn
-from udcp_dsl.expression.rows.declared import RowInput
+from udcp_dsl.expression.inputs import RowInput
 from udcp_dsl.files import PathLike
 from udcp_dsl.loss import Loss
 from udcp_dsl.predict.calibrate import Level
@@ -181,7 +181,7 @@ def spread(cluster: Cluster, source: Source, tell: Callable[[int, int], None] | 
     if sum(counts) != len(rows):
         raise InputError(f"{source.parts[0].path}: had {len(rows)} rows before, and now has {sum(counts)}")
     ends = np.cumsum([0, *counts])
-    return replace(rows, P=cast(Matrix, RemoteMatrix(cluster, numbers, ends, np.arange(len(rows)), (), tell)))
+    return replace(rows, P=cast("Matrix", RemoteMatrix(cluster, numbers, ends, np.arange(len(rows)), (), tell)))
 
 
 def _absolute(source: Source) -> Source:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from udcp_dsl.cluster.folders import ResultFolder
 from udcp_dsl.diagnostics import InputError, RowFault
-from udcp_dsl.expression.rows.given import RowInputs
+from udcp_dsl.expression.given import RowInputs
 from udcp_dsl.files import PathLike
 from udcp_dsl.measure.coverage import LeastCovered
 from udcp_dsl.measure.evaluate import Risk, risk_of

@@ -11,7 +11,7 @@ from udcp_dsl.compile.declare.families import categories_named, family_of, is_no
 from udcp_dsl.compile.declare.labels import positions
 from udcp_dsl.diagnostics import Fix
 from udcp_dsl.expression.domain import Actions, Category, CategoryMetric, Costs, Family, Hierarchy, Metric, TreeMetric
-from udcp_dsl.expression.rows.declared import RowInput
+from udcp_dsl.expression.inputs import RowInput
 from udcp_dsl.language import ast
 from udcp_dsl.language.unparse import name_text
 
@@ -23,11 +23,11 @@ def argument(
     if isinstance(expr, ast.SetLiteral):
         if kind == "category":
             return _set(d, expr)
-        d.error("E406", expr.span, f"{call.name} takes {_ARTICLE[kind]}, not a set of labels", _WAY_OUT[kind])
+        d.error("E406", expr.span, f"{call.name} takes {_KINDS[kind][0]}, not a set of labels", _KINDS[kind][1])
         return None
     if not isinstance(expr, ast.Ref):
         way_out = "put factors before it: 2 * sum(c)" if isinstance(expr, ast.Product) else _instead(call, kind)
-        d.error("E406", expr.span, f"{call.name} takes {_ARTICLE[kind]}, not an expression", way_out)
+        d.error("E406", expr.span, f"{call.name} takes {_KINDS[kind][0]}, not an expression", way_out)
         return None
     if expr.head.text in d.broken:
         return None
@@ -44,32 +44,24 @@ def argument(
             return _named(d, call, kind, expr)
 
 
-_ARTICLE = {
-    "category": "a category",
-    "family": "a family",
-    "costs": "costs",
-    "costs of family": "costs of the family",
-    "distance": "a distance or a hierarchy",
-    "any distance": "a distance or a hierarchy",
-    "hierarchy": "a hierarchy",
-    "actions": "actions",
-}
-_WAY_OUT = {
-    "category": "write { a, b }, a category, F.c or h.level.node",
-    "family": "write a family declared by `categories`, or h.level",
-    "costs": "declare costs for the labels, and give their name",
-    "costs of family": "declare `costs w of F { ... }`, and give its name",
-    "distance": "declare a `distance` or a `hierarchy`, and give its name",
-    "any distance": "declare a `distance` or a `hierarchy`, and give its name",
-    "hierarchy": "declare a `hierarchy`, and give its name",
-    "actions": 'declare `actions u from "file.csv"`, and give its name',
+# What an argument of each kind is called, and what to write for it.
+_DISTANCE = ("a distance or a hierarchy", "declare a `distance` or a `hierarchy`, and give its name")
+_KINDS = {
+    "category": ("a category", "write { a, b }, a category, F.c or h.level.node"),
+    "family": ("a family", "write a family declared by `categories`, or h.level"),
+    "costs": ("costs", "declare costs for the labels, and give their name"),
+    "costs of family": ("costs of the family", "declare `costs w of F { ... }`, and give its name"),
+    "distance": _DISTANCE,
+    "any distance": _DISTANCE,
+    "hierarchy": ("a hierarchy", "declare a `hierarchy`, and give its name"),
+    "actions": ("actions", 'declare `actions u from "file.csv"`, and give its name'),
 }
 
 
 def _instead(call: ast.Call, kind: str) -> str:
     if call.name in ("max", "min"):
         return f"with one argument, {call.name} takes costs; with expressions, it takes two or more"
-    return _WAY_OUT[kind]
+    return _KINDS[kind][1]
 
 
 def is_costs(d: Declared, ref: ast.Ref) -> bool:
@@ -161,7 +153,7 @@ def category_of(d: Declared, ref: ast.Ref) -> Category | None:
     elif isinstance(thing, Hierarchy):
         way_out = f"name a node: {thing.name}.node({name_text(thing.names[1])})"
     else:
-        way_out = _WAY_OUT["category"]
+        way_out = _KINDS["category"][1]
     wrong = "does not name a category" if len(parts) > 1 else f"is {what}, not a category"
     d.error("E406", ref.span, f"{ref.span.text!r} {wrong}", way_out)
     return None
@@ -189,20 +181,12 @@ def _node(d: Declared, h: Hierarchy, name: ast.Name, among: Sequence[int], where
         return None
     members = {h.members(v).tobytes() for v in found}
     if len(members) > 1:
-        places = " and ".join((" > ".join(_path(h, v)) or "the root") for v in found[:3])
+        places = " and ".join((" > ".join(h.path_to(v)) or "the root") for v in found[:3])
         d.error(
             "E215", name.span, f"{name.text!r} names {len(found)} nodes of {h.name!r}: {places}", "rename one of them"
         )
         return None
     return Category(f"{h.name}.{name.text}", h.members(found[0]), d.K)
-
-
-def _path(h: Hierarchy, v: int) -> list[str]:
-    names: list[str] = []
-    while v > 0:
-        names.append(h.names[v])
-        v = int(h.parent[v])
-    return names[::-1]
 
 
 def _weights(d: Declared, call: ast.Call, ref: ast.Ref, family: object) -> Costs | None:
@@ -242,7 +226,7 @@ def _metric(d: Declared, call: ast.Call, kind: str, ref: ast.Ref) -> Metric | No
     return named if isinstance(named, Metric) else None
 
 
-_KINDS: dict[str, Callable[[object], bool]] = {
+_FITS: dict[str, Callable[[object], bool]] = {
     "costs": lambda t: isinstance(t, Costs) and t.of is None,
     "costs of family": lambda t: isinstance(t, Costs),
     "distance": lambda t: isinstance(t, Metric),
@@ -261,15 +245,16 @@ def _named(
     """A thing by its plain name; the fixes of an unknown name are things that `fits` accepts."""
     name = ref.head.text
     thing = d.things.get(name)
-    if thing is not None and not ref.parts and _KINDS[kind](thing):
+    if thing is not None and not ref.parts and _FITS[kind](thing):
         return thing
-    kinds = (n for n, t in d.things.items() if _KINDS[kind](t) or (kind == "distance" and isinstance(t, Hierarchy)))
+    kinds = (n for n, t in d.things.items() if _FITS[kind](t) or (kind == "distance" and isinstance(t, Hierarchy)))
     if thing is None and name not in d.definitions:
-        there_is_no = "there is no" if _ARTICLE[kind].startswith("a ") else "there are no"
-        what = _ARTICLE[kind].removeprefix("a ").replace(" or a ", " or ")
+        there_is_no = "there is no" if _KINDS[kind][0].startswith("a ") else "there are no"
+        what = _KINDS[kind][0].removeprefix("a ").replace(" or a ", " or ")
         suggestion = d.suggest_name(name, kinds)
         fixes = suggestion.fixes(ref.head.span, only=lambda n: not ref.parts and fits(d.things[n]))
-        d.error("E211", ref.head.span, f"{there_is_no} {what} {name!r}", suggestion.help or _WAY_OUT[kind], fixes=fixes)
+        way_out = suggestion.help or _KINDS[kind][1]
+        d.error("E211", ref.head.span, f"{there_is_no} {what} {name!r}", way_out, fixes=fixes)
         return None
     what, ways = described(d, ref)
     help = write_one_of(ways)
@@ -277,5 +262,5 @@ def _named(
     fixes = tuple(Fix.write(call.span, way) for way in ways) if alone else ()
     if name in d.definitions or isinstance(thing, float | RowInput):
         help, fixes = _instead(call, kind), ()
-    d.error("E406", ref.span, f"{call.name} takes {_ARTICLE[kind]}; {ref.span.text!r} is {what}", help, fixes=fixes)
+    d.error("E406", ref.span, f"{call.name} takes {_KINDS[kind][0]}; {ref.span.text!r} is {what}", help, fixes=fixes)
     return None

@@ -94,20 +94,16 @@ class Files:
 
     def _from_disk(self, path: str) -> bytes:
         if self.folder is None:
-            raise FileFault(
-                "E301", f"cannot read {path!r}: the spec has no folder", "give folder=... to loads, or use load"
-            )
+            way_out = "give folder=... to loads, or use load"
+            raise FileFault("E301", f"cannot read {path!r}: the spec has no folder", way_out)
         if "\0" in path or not path:
             raise FileFault("E301", f"{path!r} is not a path", "name a file below the spec's folder")
         try:
             folder = resolved(self.folder)
             there = resolved(folder / path)
             if not self.allow_outside and not there.is_relative_to(folder):
-                raise FileFault(
-                    "E302",
-                    f"{path!r} lies outside the spec's folder",
-                    "keep data below the spec's folder, or allow it: --allow-outside (allow_outside=True)",
-                )
+                way_out = "keep data below the spec's folder, or allow it: --allow-outside (allow_outside=True)"
+                raise FileFault("E302", f"{path!r} lies outside the spec's folder", way_out)
             if not there.exists():
                 message, way_out = f"there is no file {path!r} in the spec's folder", _LOOKED_FOR
                 raise FileFault("E301", message, way_out, wrong=path, suggestion=self._nearby(folder, path))
@@ -200,12 +196,9 @@ class Table:
         for i, row in enumerate(self.rows):
             if row[at] in rows:
                 first = self.lines[rows[row[at]]]
-                raise FileFault(
-                    "E306",
-                    f"{self.path}:{self.lines[i]}: {row[at]!r} appears twice in column {self.header[at]!r} "
-                    f"(first on line {first})",
-                    "each row needs a different key; `by` names the column of keys (`column` for the labels)",
-                )
+                twice = f"{row[at]!r} appears twice in column {self.header[at]!r} (first on line {first})"
+                way_out = "each row needs a different key; `by` names the column of keys (`column` for the labels)"
+                raise FileFault("E306", f"{self.path}:{self.lines[i]}: {twice}", way_out)
             rows[row[at]] = i
         self._keyed[at] = rows
         return at, rows
@@ -248,9 +241,8 @@ def decode(path: str, data: bytes) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise FileFault(
-            "E303", f"{path}:{line}: not UTF-8 (byte 0x{data[error.start]:02x})", "save the file as UTF-8"
-        ) from None
+        message = f"{path}:{line}: not UTF-8 (byte 0x{data[error.start]:02x})"
+        raise FileFault("E303", message, "save the file as UTF-8") from None
 
 
 def read_csv(path: str, data: bytes) -> Table:
@@ -271,13 +263,11 @@ def read_csv(path: str, data: bytes) -> Table:
             if len(header) == 1 and not rows:
                 _refuse_other_separator(path, text, header[0], ",".join(cleaned))
             if len(cleaned) != len(header):
-                raise FileFault(
-                    "E303", f"{path}:{line}: {len(cleaned)} fields where the header has {len(header)}",
-                    "give each row one field per column; put fields that contain commas in double quotes",
-                )  # fmt: skip
-            else:
-                rows.append(cleaned)
-                lines.append(line)
+                message = f"{path}:{line}: {len(cleaned)} fields where the header has {len(header)}"
+                way_out = "give each row one field per column; put fields that contain commas in double quotes"
+                raise FileFault("E303", message, way_out)
+            rows.append(cleaned)
+            lines.append(line)
     except csv.Error as error:
         way_out = "check the double quotes: each opening quote needs a closing one"
         raise FileFault("E303", f"{path}:{reader.line_num}: not CSV: {error}", way_out) from None
@@ -358,17 +348,15 @@ def _depth(value: object) -> int:
 
 def read_npy(path: str, data: bytes) -> npt.NDArray[np.float64]:
     """A .npy file of finite numbers, as float64."""
+    way_out = "save a plain array of numbers with numpy.save"
     try:
         array = np.load(io.BytesIO(data), allow_pickle=False)
     except Exception as error:  # a damaged header makes numpy raise almost anything, tokenize's errors among them
-        why = (
-            "it contains Python objects" if "pickle" in str(error) and b"|O" in data[:200] else "it is not a .npy array"
-        )
-        raise FileFault("E303", f"{path}: {why}", "save a plain array of numbers with numpy.save") from None
+        objects = "pickle" in str(error) and b"|O" in data[:200]
+        why = "it contains Python objects" if objects else "it is not a .npy array"
+        raise FileFault("E303", f"{path}: {why}", way_out) from None
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "fiub":
-        raise FileFault(
-            "E303", f"{path} does not contain an array of numbers", "save a plain array of numbers with numpy.save"
-        )
+        raise FileFault("E303", f"{path} does not contain an array of numbers", way_out)
     if 8 * array.size > _MOST_ARRAY:
         message = f"{path} is too large: it has {array.size:,} numbers, and at most {_MOST_ARRAY // 8:,} are read"
         raise FileFault("E301", message, "keep only what the spec needs")

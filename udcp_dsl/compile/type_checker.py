@@ -1,8 +1,11 @@
 """From expressions to checked expressions: resolve names, check types, fold functions of one count into tables.
 
-The types are number, indicator, count function and set function, and `row_types` has those of single rows; see
+The types are number, indicator, count function and set function, and row number and row indicator; see
 specs/reference/types.md. An operand with an error is None, and expressions that use it report nothing further, so each
 error is reported once.
+
+Arithmetic of numbers and row numbers gives a row number. Combined with a function of the set, it gives a function of
+the set, but not a function of a count. A row indicator switches a term on or selects a branch.
 """
 
 from __future__ import annotations
@@ -10,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
-from udcp_dsl.compile import row_types
-from udcp_dsl.compile.call_shapes import arity, is_extremum, operands_of, short, signature, tables_of, walk
 from udcp_dsl.compile.declare.declared import Declared
 from udcp_dsl.compile.declare.families import categories_named
 from udcp_dsl.compile.resolve import argument, described, is_costs, write_one_of
@@ -24,11 +26,145 @@ from udcp_dsl.expression import ir
 from udcp_dsl.expression.atoms import ATOMS, Atom
 from udcp_dsl.expression.domain import Floats
 from udcp_dsl.expression.facts import TOLERANCE, Interval
-from udcp_dsl.expression.rows.declared import RowInput
-from udcp_dsl.expression.rows.nodes import InputNode, RowChoice, RowNumber
+from udcp_dsl.expression.forms import Range, ends
+from udcp_dsl.expression.inputs import (
+    InputNode,
+    RowArithmetic,
+    RowChoice,
+    RowComparison,
+    RowCosts,
+    RowInput,
+    RowLeaf,
+    RowNumber,
+    RowScale,
+)
 from udcp_dsl.language import ast
 from udcp_dsl.language.words import FUNCTION_NAMES
 from udcp_dsl.per_row import PerRow, as_number, of_rows, smaller
+
+# How the range of a result is found: by interval arithmetic, from the ends (if monotone), or as an indicator.
+SUMS, ENDS, INDICATOR = "sums", "ends", "indicator"
+
+
+def row_arithmetic(span: Span, K: int, nodes: Sequence[ir.Node], f: Callable[..., Floats], how: str) -> RowArithmetic:
+    """A function of row numbers and numbers."""
+    ranges = [Range(*x.interval) if isinstance(x, RowNumber) else _number(x) for x in nodes]
+    with np.errstate(all="ignore"):
+        if how == SUMS:
+            low, high = ends(f(*ranges))
+        elif how == ENDS:
+            low, high = sorted(float(f(*map(np.float64, side))) for side in zip(*map(ends, ranges), strict=True))
+        else:
+            low, high = 0.0, 1.0
+    return RowArithmetic(span, K, Interval(float(low), float(high)), f, tuple(nodes))
+
+
+def _number(node: ir.Node) -> float:
+    assert isinstance(node, ir.Constant), "an operand is a number or a row number"
+    return node.number
+
+
+def row_chosen(span: Span, K: int, nodes: Sequence[ir.Node], f: Callable[..., Floats]) -> RowArithmetic:
+    """`if i then e else f` of row numbers: its range contains those of e and f."""
+    made = row_arithmetic(span, K, nodes, f, INDICATOR)
+    sides = [x.interval if isinstance(x, RowNumber) else Interval(_number(x), _number(x)) for x in nodes[1:]]
+    low, high = min(side.lo for side in sides), max(side.hi for side in sides)
+    return RowArithmetic(span, K, Interval(low, high), f, made.operands)
+
+
+def row_scaled(span: Span, K: int, rows: Sequence[ir.Node], node: ir.Node) -> ir.Node:
+    """Row numbers times a function of the set."""
+    number = rows[0]
+    if len(rows) > 1:
+        number = row_arithmetic(span, K, rows, lambda *x: _product(x), SUMS)
+    return RowScale(span, K, number, node)
+
+
+def _product(factors: Sequence[Floats]) -> Floats:
+    product = factors[0]
+    for factor in factors[1:]:
+        product = product * factor
+    return product
+
+
+def row_compared(span: Span, K: int, operator: str, left: ir.Node, right: ir.Node) -> ir.Node:
+    """Compare a function of the set with a row number."""
+    k = right if isinstance(right, RowNumber) else left
+    assert isinstance(k, RowNumber), "one side is a row number"
+    if operator == "==":
+        return RowComparison(span, K, left, right, "==", k)
+    # a <= b is b >= a;  a > b and a < b are the complements of a <= b and a >= b.
+    up = operator in (">=", "<")
+    node = RowComparison(span, K, left if up else right, right if up else left, ">=", k)
+    return node if operator in (">=", "<=") else ir.Not(span, K, node)
+
+
+def row_junction(span: Span, K: int, both: bool, nodes: Sequence[ir.Node]) -> ir.Node:
+    """`and` or `or` of indicators, some of the row: if these do not decide the result, the others do."""
+    rows = [x for x in nodes if isinstance(x, RowNumber)]
+    others = [x for x in nodes if not isinstance(x, RowNumber)]
+    rest = others[0] if len(others) == 1 else ir.Junction(span, K, both, tuple(others))
+    fold = np.minimum if both else np.maximum
+    of_row = rows[0] if len(rows) == 1 else row_arithmetic(span, K, rows, lambda *x: fold.reduce(x), ENDS)
+    return RowScale(span, K, of_row, rest) if both else RowChoice(span, K, of_row, ir.Constant(span, K, 1.0), rest)
+
+
+def row_leaf(span: Span, K: int, kind: type[Atom], things: Sequence[object]) -> RowLeaf | None:
+    """The atom of costs that come with each row; None if all its numbers are known."""
+    costs = next((thing for thing in things if isinstance(thing, RowCosts)), None)
+    if costs is None:
+        return None
+    low, high, alternating = (
+        kind(K, *(variant if thing is costs else thing for thing in things))  # type: ignore[call-arg]
+        for variant in costs.extreme_costs()
+    )
+    return RowLeaf(span, K, low, high, alternating, costs.name)
+
+
+def is_extremum(call: ast.Call) -> bool:
+    """Whether a call is an operator: max or min of two or more arguments. With one, they are atoms of costs."""
+    return call.name in ("max", "min") and call.arguments is not None and len(call.arguments) > 1
+
+
+def operands_of(expr: ast.Expr) -> tuple[ast.Expr, ...]:
+    """The parts that are checked as expressions: all but the arguments of atoms, which name declarations."""
+    if isinstance(expr, ast.Call):
+        return ast.children(expr) if is_extremum(expr) or expr.name in FUNCTION_NAMES else ()
+    return ast.children(expr)
+
+
+def walk(body: ast.Expr) -> list[ast.Expr]:
+    """All subexpressions, operands first."""
+    order: list[ast.Expr] = []
+    stack: list[ast.Expr] = [body]
+    while stack:
+        expr = stack.pop()
+        order.append(expr)
+        stack.extend(operands_of(expr))
+    return order[::-1]
+
+
+def tables_of(count: ir.Leaf) -> range:
+    assert count.atom.most is not None
+    return range(count.atom.most + 1)
+
+
+def signature(name: str, kinds: Sequence[str]) -> str:
+    """How an atom is written: `count(F, w)`."""
+    shown = {"category": "C", "costs": "c", "family": "F", "costs of family": "w", "actions": "u"}
+    shown |= {"distance": "d", "any distance": "d", "hierarchy": "h"}
+    return name if not kinds else f"{name}({', '.join(shown[k] for k in kinds)})"
+
+
+def arity(signatures: Sequence[tuple[str, ...]]) -> str:
+    counts = sorted({len(s) for s in signatures})
+    words = ["no argument" if c == 0 else "one argument" if c == 1 else "two arguments" for c in counts]
+    return " or ".join(words)
+
+
+def short(e: ast.Expr) -> str:
+    text = e.span.line
+    return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
 @dataclass(frozen=True)
@@ -113,16 +249,10 @@ class Checker:
         return order
 
     def _error(
-        self,
-        code: str,
-        span: Span,
-        message: str,
-        help: str = "",
-        fixes: Iterable[Fix] = (),
-        related: Iterable[Related] = (),
+        self, code: str, span: Span, message: str, help: str = "", fixes: Iterable[Fix] = (), **more: Any
     ) -> Value | None:
         """Report an error; returns None, the value of an expression that cannot be checked."""
-        self.declared.error(code, span, message, help, fixes=fixes, related=related)
+        self.declared.error(code, span, message, help, fixes=fixes, **more)
         return None
 
     def check(self, body: ast.Expr) -> Value | None:
@@ -193,7 +323,7 @@ class Checker:
 
     def _junction(self, expr: ast.Expr, both: bool, nodes: Sequence[ir.Node]) -> ir.Node:
         if any(isinstance(node, RowNumber) for node in nodes):
-            return row_types.junction(*self._at(expr), both, nodes)
+            return row_junction(*self._at(expr), both, nodes)
         return ir.Junction(*self._at(expr), both, tuple(nodes))
 
     def _at(self, expr: ast.Expr) -> tuple[Span, int]:
@@ -276,7 +406,7 @@ class Checker:
             things.append(argument(self.declared, call, kind, argument_expr, things))
         if any(thing is None for thing in things) or not self.declared.K:
             return None
-        by_row = row_types.leaf(*self._at(call), atom_class, things)
+        by_row = row_leaf(*self._at(call), atom_class, things)
         atom = by_row.alternating if by_row is not None else atom_class(self.declared.K, *things)  # type: ignore[call-arg]
         self.atoms[id(call)] = atom
         return Value(ir.Leaf(*self._at(call), atom), atom.indicator) if by_row is None else Value(by_row)
@@ -304,14 +434,12 @@ class Checker:
 
     # Operators
 
-    def _try_fold(
-        self, span: Span, v: Sequence[Value], f: Callable[..., Floats], how: str = row_types.ENDS
-    ) -> ir.Node | None:
+    def _try_fold(self, span: Span, v: Sequence[Value], f: Callable[..., Floats], how: str = ENDS) -> ir.Node | None:
         """Apply f to numbers, functions of the same count (and numbers), or row numbers (and numbers); None for other
         operands. `how` says how the range of a row number is found."""
         if any(x.by_row for x in v):
             alone = all(x.by_row or x.number is not None for x in v)
-            return row_types.arithmetic(span, self.declared.K, [x.node for x in v], f, how) if alone else None
+            return row_arithmetic(span, self.declared.K, [x.node for x in v], f, how) if alone else None
         tables, numbers = [x.table for x in v], [x.number for x in v]
         counts = [t[0] for t in tables if t is not None]
         alone = all(t is not None or x is not None for t, x in zip(tables, numbers, strict=True))
@@ -339,7 +467,7 @@ class Checker:
         return Value(node)
 
     def _sum(self, span: Span, signs: Sequence[int], v: Sequence[Value]) -> Value | None:
-        folded = self._try_fold(span, v, lambda *x: sum(s * e for s, e in zip(signs, x, strict=True)), row_types.SUMS)
+        folded = self._try_fold(span, v, lambda *x: sum(s * e for s, e in zip(signs, x, strict=True)), SUMS)
         if folded is not None:
             return self._finite(folded, "this")
         K = self.declared.K
@@ -363,7 +491,7 @@ class Checker:
                 product = product * factor if operator == "*" else product / factor
             return product
 
-        folded = self._try_fold(expr.span, v, multiply, row_types.SUMS)
+        folded = self._try_fold(expr.span, v, multiply, SUMS)
         if folded is not None:
             value = self._finite(folded, "the division" if "/" in operators else "the product")
             only_indicators = all(x.indicator for x in v) and "/" not in operators
@@ -405,7 +533,7 @@ class Checker:
                 return None
         only_indicators = all(x.indicator for x in v) and "/" not in operators
         node = self._scaled(expr, factor, indicators, inner)
-        return Value(row_types.scaled(*self._at(expr), rows, node) if rows else node, only_indicators)
+        return Value(row_scaled(*self._at(expr), rows, node) if rows else node, only_indicators)
 
     def _scaled(self, expr: ast.Product, factor: float, indicators: list[Value], inner: Value | None) -> ir.Node:
         at = self._at(expr)
@@ -442,12 +570,12 @@ class Checker:
             holds = {"==": same, ">=": ~below, "<=": ~above, ">": above, "<": below}[expr.operator]
             return holds.astype(np.float64)
 
-        folded = self._try_fold(expr.span, [left, right], compare, row_types.INDICATOR)
+        folded = self._try_fold(expr.span, [left, right], compare, INDICATOR)
         if folded is not None:
             return Value(folded, True)
         at = self._at(expr)
         if left.by_row or right.by_row:
-            return Value(row_types.compared(*at, expr.operator, left.node, right.node), True)
+            return Value(row_compared(*at, expr.operator, left.node, right.node), True)
         operator, operand = expr.operator, left.node
         if left.number is not None:
             operator = {">=": "<=", "<=": ">=", ">": "<", "<": ">", "==": "=="}[operator]
@@ -495,9 +623,9 @@ class Checker:
             return None
         indicator = v[1].indicator and v[2].indicator
         at, nodes = self._at(expr), [x.node for x in v]
-        folded = self._try_fold(expr.span, v, _where, row_types.INDICATOR)
+        folded = self._try_fold(expr.span, v, _where, INDICATOR)
         if isinstance(folded, RowNumber):
-            folded = row_types.chosen(*at, nodes, _where)
+            folded = row_chosen(*at, nodes, _where)
         made = RowChoice if v[0].by_row else ir.If
         return Value(folded if folded is not None else made(*at, *nodes), indicator)
 

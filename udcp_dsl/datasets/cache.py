@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,8 +17,17 @@ import numpy.typing as npt
 from udcp_dsl.diagnostics import InputError, install_hint
 from udcp_dsl.files import atomic_write
 
-Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
+Arrays: TypeAlias = Mapping[str, npt.NDArray[Any] | tuple[str, ...]]
 Cache: TypeAlias = str | os.PathLike[str] | bool | None  # a folder; None: the user's cache folder; False: nowhere
+
+
+class TrueRows:
+    """Rows with their true labels `y`."""
+
+    y: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.y)
 
 
 def cache_folder() -> Path:
@@ -30,20 +39,20 @@ def cache_folder() -> Path:
     return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "udcp_dsl"
 
 
-def cached(cache: Cache, name: str, build: Callable[[], Arrays]) -> Arrays:
-    """The arrays of a file in `cache`; if it is missing or damaged, the arrays are built and written to it.
+def cached(cache: Cache, name: str, build: Callable[[], Arrays]) -> dict[str, Any]:
+    """The arrays and texts of a file in `cache`; if it is missing or damaged, the arrays are built and written to it.
 
     If the folder cannot be written to, they are built again each time.
     """
     if cache is False:
-        return build()
+        return dict(build())
     file = (cache_folder() if cache is None or cache is True else Path(cache)) / name
     try:
         with np.load(file, allow_pickle=False) as held:
-            return {key: held[key] for key in held.files}
+            return {key: _unpacked(held[key]) for key in held.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile):
-        arrays = build()
-    content: dict[str, Any] = dict(arrays)
+        arrays = dict(build())
+    content: dict[str, Any] = {key: _packed(value) for key, value in arrays.items()}
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(file) as temporary, temporary.open("wb") as out:
@@ -53,13 +62,13 @@ def cached(cache: Cache, name: str, build: Callable[[], Arrays]) -> Arrays:
     return arrays
 
 
-def packed(strings: Sequence[str]) -> npt.NDArray[np.uint8]:
-    """Strings as bytes of JSON, because numpy would store each with the length of the longest."""
-    return np.frombuffer(json.dumps(list(strings)).encode("ascii"), np.uint8)
+def _packed(value: npt.NDArray[Any] | tuple[str, ...]) -> npt.NDArray[Any]:
+    """Texts as bytes of JSON, because numpy would store each with the length of the longest."""
+    return np.frombuffer(json.dumps(value).encode("ascii"), np.uint8) if isinstance(value, tuple) else value
 
 
-def unpacked(data: npt.NDArray[Any]) -> tuple[str, ...]:
-    return tuple(json.loads(data.tobytes()))
+def _unpacked(data: npt.NDArray[Any]) -> npt.NDArray[Any] | tuple[str, ...]:
+    return tuple(json.loads(data.tobytes())) if data.dtype == np.uint8 else data
 
 
 def version_of(package: str, needed_by: str, extra: str) -> str:

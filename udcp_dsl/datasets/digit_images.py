@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from udcp_dsl.datasets.cache import TrueRows
 from udcp_dsl.diagnostics import InputError, install_hint
 
 
 @dataclass(frozen=True, eq=False)
-class Digits:
+class Digits(TrueRows):
     """Probabilities for handwritten digits that the classifier was not trained on, in random order.
 
     Attributes
@@ -27,9 +28,6 @@ class Digits:
     probs: npt.NDArray[np.float64]
     y: npt.NDArray[np.int64]
     labels: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.y)
 
 
 def digits(seed: int = 0, *, training_rows: int = 300, C: float = 30.0) -> Digits:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from udcp_dsl.datasets.cache import TrueRows
 from udcp_dsl.datasets.language_strings import Languages, languages
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.torch import probabilities
@@ -32,7 +33,7 @@ _CHECK_EVERY = 10  # steps
 
 
 @dataclass(frozen=True, eq=False)
-class TorchTexts:
+class TorchTexts(TrueRows):
     """A trained torch model, its batches, and its probabilities for the strings of a `Languages`, row for row.
 
     Attributes
@@ -54,9 +55,6 @@ class TorchTexts:
     probs: npt.NDArray[np.float32]
     y: npt.NDArray[np.int64]
     labels: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.y)
 
 
 def texts_through_torch(

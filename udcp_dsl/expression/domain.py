@@ -183,17 +183,8 @@ class Hierarchy:
         for d in range(path.shape[1] - 2, -1, -1):
             below = path[:, d + 1]
             path[:, d] = np.where(below >= 0, parents[below], path[:, d])
-        return Hierarchy(
-            name,
-            tuple(levels),
-            tuple(names),
-            parents,
-            np.array(depth, dtype=np.int64),
-            np.array(low, dtype=np.int64),
-            np.array(high, dtype=np.int64),
-            np.array(order, dtype=np.int64),
-            path,
-        )
+        depths, lows, highs, orders = (np.array(numbers, dtype=np.int64) for numbers in (depth, low, high, order))
+        return Hierarchy(name, tuple(levels), tuple(names), parents, depths, lows, highs, orders, path)
 
     @property
     def K(self) -> int:
@@ -256,6 +247,14 @@ class Hierarchy:
     def members(self, node: int) -> Ints:
         """The labels below a node, sorted."""
         return np.sort(self.order[self.low[node] : self.high[node]])
+
+    def path_to(self, node: int) -> list[str]:
+        """The names of the nodes from below the root down to a node."""
+        names = []
+        while node > 0:
+            names.append(self.names[node])
+            node = int(self.parent[node])
+        return names[::-1]
 
     def nodes_at(self, depth: int) -> Ints:
         """The ancestor of each label at a depth; the leaf itself, if it is less deep."""

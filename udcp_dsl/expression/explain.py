@@ -46,7 +46,7 @@ def explain(loss: Loss) -> str:
         lines += ["", "summands"]
         for node in parts:
             facts = loss.facts_of(node)
-            lines.extend(_wrapped("  ", f"{_written(node)}  in {_shown(facts.interval)}"))
+            lines.extend(_wrapped("  ", f"{written(node)}  in {_shown(facts.interval)}"))
             for state in ("proved", "refuted", "unknown"):
                 names = [name for name, fact in facts if fact.state == state]
                 if names:
@@ -65,21 +65,16 @@ def free_labels_warning(loss: Loss) -> Diagnostic | None:
         "labels of negative cost": negative,
         "labels that cost nothing": [label for label in free if label not in below],
     }
-    what = ", and ".join(f"{kind}: {_first(labels)}" for kind, labels in groups.items() if labels)
+    what = ", and ".join(f"{kind}: {first_names(labels)}" for kind, labels in groups.items() if labels)
     way_out = (
         "give each label a cost above 0; is the sign right?" if gain else "give `size` a small weight: + 0.01 * size"
     )
-    return Diagnostic(
-        "W601",
-        loss.expression.root.span,
-        f"{what}; cost-aware oracles put them into every set",
-        way_out,
-        "warning",
-        () if gain else (_small_weight(loss),),
-    )
+    message, fixes = f"{what}; cost-aware oracles put them into every set", () if gain else (_small_weight(loss),)
+    return Diagnostic("W601", loss.expression.root.span, message, way_out, "warning", fixes)
 
 
-def _first(labels: Sequence[str]) -> str:
+def first_names(labels: Sequence[str]) -> str:
+    """Some labels in a message: the first three, and how many more."""
     return ", ".join(map(repr, labels[:3])) + (f" and {len(labels) - 3} more" if len(labels) > 3 else "")
 
 
@@ -123,13 +118,13 @@ def _fact_as_dict(fact: Fact) -> dict[str, object]:
 
 def _summand_as_dict(node: Node, facts: Facts) -> dict[str, object]:
     return {
-        "text": _written(node),
+        "text": written(node),
         "interval": _ends(facts.interval),
         "facts": {name: fact.state for name, fact in facts},
     }
 
 
-def _written(node: Node) -> str:
+def written(node: Node) -> str:
     """The text of a summand; the span of a subtracted one lacks the sign."""
     return f"-{node.text}" if isinstance(node, Scale) and node.span == node.operand.span else node.text
 

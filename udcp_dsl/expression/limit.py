@@ -10,17 +10,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from udcp_dsl.expression.atoms import Sets
-from udcp_dsl.expression.domain import Bools, Floats
+from udcp_dsl.expression.domain import Bools, Floats, Ints
 from udcp_dsl.expression.facts import Facts, with_facts
+from udcp_dsl.expression.given import RowInputs
+from udcp_dsl.expression.inputs import InputNode, RowLeaf
 from udcp_dsl.expression.ir import Add, Expression, Scale
-from udcp_dsl.expression.rows.given import RowInputs
-from udcp_dsl.expression.rows.nodes import InputNode, RowLeaf
 from udcp_dsl.expression.values import batch
-
-Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +47,7 @@ class Limit:
         found = prove(self.expression, self.labels, refute=self.whole is None)[id(self.expression.root)]
         return found if self.whole is None else with_facts(self.whole.facts, {}, found.interval)
 
-    def inside(self, truth: Indices, inputs: RowInputs | None = None) -> Bools:
+    def inside(self, truth: Ints, inputs: RowInputs | None = None) -> Bools:
         """Whether each label counts against the limit: EXPR is higher on {label} than on the empty set."""
         by_row = any(isinstance(node, InputNode | RowLeaf) for node in self.expression.nodes)
         labels, rows = (truth, np.arange(len(truth))) if by_row else np.unique(truth, return_inverse=True)

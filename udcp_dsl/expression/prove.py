@@ -17,8 +17,8 @@ from udcp_dsl.diagnostics import Span
 from udcp_dsl.expression.domain import Bools, Floats, Ints, numbered_sets
 from udcp_dsl.expression.facts import TOLERANCE, Fact, Facts, Interval, Rules, close, unknown, with_facts
 from udcp_dsl.expression.forms import Additive, structure
+from udcp_dsl.expression.inputs import ends_on, has_row_numbers
 from udcp_dsl.expression.ir import Add, Expression, Node
-from udcp_dsl.expression.rows.ends import ends_on, has_row_numbers
 from udcp_dsl.expression.values import node_values
 from udcp_dsl.per_row import larger, smaller
 

@@ -10,8 +10,8 @@ import numpy as np
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.atoms import Held, Sets
 from udcp_dsl.expression.domain import Bools, Floats, Ints
+from udcp_dsl.expression.inputs import Given, InputNode, RowLeaf
 from udcp_dsl.expression.ir import Expression
-from udcp_dsl.expression.rows.nodes import Given, InputNode, RowLeaf
 
 # Sets are evaluated in blocks of about this many entries, which fit into the cache whatever n is. With smaller blocks,
 # parallel threads wait for the interpreter lock at each step of each block, and take twice as long.

@@ -132,9 +132,9 @@ def at_values(loss: Loss, values: Mapping[str, float]) -> Loss:
 
     Raises InputError if a name is neither or an input has no value; SpecError if a value is outside its range.
     """
-    unknown = [name for name in values if name not in loss.params and name not in loss.known_inputs]
+    unknown = [name for name in values if name not in loss.params and name not in loss.declared_inputs]
     if unknown:
-        known = did_you_mean(unknown[0], [*loss.params, *loss.known_inputs])
+        known = did_you_mean(unknown[0], [*loss.params, *loss.declared_inputs])
         raise InputError(f"the spec has no parameter or input {unknown[0]!r}" + (f"; {known}" if known else ""))
     for name, x in loss.inputs.items():
         if name not in values:

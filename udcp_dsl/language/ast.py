@@ -7,25 +7,28 @@ wherever they are in the text.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import dataclass_transform
 
 from udcp_dsl.diagnostics import Span
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 @dataclass(frozen=True)
 class Syntax:
-    """A node of the tree. `span` is keyword-only, because it comes after the fields of the subclass."""
+    """A node of the tree; subclasses are frozen dataclasses. `span` is keyword-only, as it comes after their fields."""
 
     span: Span = field(compare=False, repr=False, kw_only=True)
 
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
 
-@dataclass(frozen=True)
+
 class Name(Syntax):
     """A label, category, node, level, column or declared name: `eczema`, `7`, `"basal cell"`."""
 
     text: str
 
 
-@dataclass(frozen=True)
 class Range(Syntax):
     """`a..b` in a list of labels; both ends are included."""
 
@@ -33,14 +36,12 @@ class Range(Syntax):
     last: int
 
 
-@dataclass(frozen=True)
 class Signed(Syntax):
     """A number as written in costs, params and ranges, with its sign."""
 
     value: float
 
 
-@dataclass(frozen=True)
 class File(Syntax):
     """`from "path"`, with the clauses that select a part of the file."""
 
@@ -57,12 +58,10 @@ Item = Name | Range
 # Expressions ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Number(Syntax):
     value: float
 
 
-@dataclass(frozen=True)
 class Indexed(Syntax):
     """The part `node(n)` or `level(d)` of a reference."""
 
@@ -70,7 +69,6 @@ class Indexed(Syntax):
     argument: Name
 
 
-@dataclass(frozen=True)
 class Ref(Syntax):
     """`name`, `F.c`, `h.level`, `h.level.node`, `h.node(n)`, `h.level(2)`."""
 
@@ -78,14 +76,12 @@ class Ref(Syntax):
     parts: tuple[Name | Indexed, ...] = ()
 
 
-@dataclass(frozen=True)
 class SetLiteral(Syntax):
     """`{ a, b, 3..5 }` in place of a category."""
 
     items: tuple[Item, ...]
 
 
-@dataclass(frozen=True)
 class Call(Syntax):
     """An atom or function by name: `size`, `sum(c)`, `max(e, f)`, `sqrt(e)`; no parentheses: `arguments` is None."""
 
@@ -93,32 +89,27 @@ class Call(Syntax):
     arguments: tuple[Expr | SetLiteral, ...] | None
 
 
-@dataclass(frozen=True)
 class Sum(Syntax):
     """`a + b - c`: terms with their signs (+1 or -1); the first sign is +1."""
 
     terms: tuple[tuple[int, Expr], ...]
 
 
-@dataclass(frozen=True)
 class Product(Syntax):
     """`a * b / c`: factors with "*" or "/" before each; the first is "*"."""
 
     factors: tuple[tuple[str, Expr], ...]
 
 
-@dataclass(frozen=True)
 class Negative(Syntax):
     operand: Expr
 
 
-@dataclass(frozen=True)
 class Power(Syntax):
     base: Expr
     exponent: Expr
 
 
-@dataclass(frozen=True)
 class Comparison(Syntax):
     """`left OP right` with OP one of `>= > <= < ==`."""
 
@@ -127,22 +118,18 @@ class Comparison(Syntax):
     right: Expr
 
 
-@dataclass(frozen=True)
 class And(Syntax):
     operands: tuple[Expr, ...]
 
 
-@dataclass(frozen=True)
 class Or(Syntax):
     operands: tuple[Expr, ...]
 
 
-@dataclass(frozen=True)
 class Not(Syntax):
     operand: Expr
 
 
-@dataclass(frozen=True)
 class If(Syntax):
     condition: Expr
     then: Expr
@@ -155,14 +142,12 @@ Expr = Number | Ref | Call | Sum | Product | Negative | Power | Comparison | And
 # Declarations --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Labels(Syntax):
     """`labels { ... }`, `labels 0..99` (one Range), or `labels from "file" column c`."""
 
     body: tuple[Item, ...] | File
 
 
-@dataclass(frozen=True)
 class Branch(Syntax):
     """An inner node of a hierarchy written in place: `benign { nevus, wart }`."""
 
@@ -170,19 +155,16 @@ class Branch(Syntax):
     children: tuple[Branch | Item, ...]
 
 
-@dataclass(frozen=True)
 class Hierarchy(Syntax):
     name: Name
     body: tuple[Branch | Item, ...] | File
 
 
-@dataclass(frozen=True)
 class CostEntry(Syntax):
     key: Item
     value: Signed
 
 
-@dataclass(frozen=True)
 class PerRow(Syntax):
     """`per row in [0, 500]`: numbers that are given with each row."""
 
@@ -190,7 +172,6 @@ class PerRow(Syntax):
     high: Signed
 
 
-@dataclass(frozen=True)
 class Costs(Syntax):
     """`costs c { a: 1, default: 0 }`, `costs c from "f" column k`, `costs w of F { ... }`, or `costs c per row ...`."""
 
@@ -200,7 +181,6 @@ class Costs(Syntax):
     default: Signed | None = None
 
 
-@dataclass(frozen=True)
 class Path(Syntax):
     """`path(h, edge: 1)`: the length of the path between two leaves."""
 
@@ -208,7 +188,6 @@ class Path(Syntax):
     edge: Signed | None
 
 
-@dataclass(frozen=True)
 class Distance(Syntax):
     """`distance d from "f"`, `distance d = path(h)`, `distance g of F from "f"`: between the categories of F."""
 
@@ -217,13 +196,11 @@ class Distance(Syntax):
     body: File | Path
 
 
-@dataclass(frozen=True)
 class Category(Syntax):
     name: Name
     body: tuple[Item, ...] | File
 
 
-@dataclass(frozen=True)
 class Member(Syntax):
     """One category of a family written in place: `derm: { nevus, wart }`."""
 
@@ -231,19 +208,16 @@ class Member(Syntax):
     items: tuple[Item, ...]
 
 
-@dataclass(frozen=True)
 class Categories(Syntax):
     name: Name
     body: tuple[Member, ...] | File
 
 
-@dataclass(frozen=True)
 class Actions(Syntax):
     name: Name
     body: File
 
 
-@dataclass(frozen=True)
 class Param(Syntax):
     """`param p = 2 in [0, 10]`."""
 
@@ -253,7 +227,6 @@ class Param(Syntax):
     high: Signed | None = None
 
 
-@dataclass(frozen=True)
 class Input(Syntax):
     """`input km in [0, 200]`: a number that is given with each row."""
 
@@ -262,7 +235,6 @@ class Input(Syntax):
     high: Signed
 
 
-@dataclass(frozen=True)
 class Limit(Syntax):
     """`limit slots: any(surgical) <= 0.10`; the body is the whole expression after the colon, of any form."""
 
@@ -270,13 +242,11 @@ class Limit(Syntax):
     body: Expr
 
 
-@dataclass(frozen=True)
 class Let(Syntax):
     name: Name
     body: Expr
 
 
-@dataclass(frozen=True)
 class LossDecl(Syntax):
     """`loss l = ...`, or with the unit in which its costs are shown: `loss l in hours = ...`."""
 
@@ -290,7 +260,6 @@ Declaration = (
 )
 
 
-@dataclass(frozen=True)
 class Spec(Syntax):
     """The declarations that parse; `unread`: names that other statements may declare (`labels` for the labels)."""
 

@@ -272,13 +272,7 @@ class _Layout:
             made[-1].behind += behind
             lines += made
             joins = braces[i] is None and not behind
-        if attached.last:
-            if attached.last[0].after_blank:
-                _add_blank(lines)
-            for at, comment in enumerate(attached.last):
-                if at and comment.after_blank:
-                    _add_blank(lines)
-                lines.append(_Line(inner + comment.text))
+        self._add_above(lines, attached.last, inner)
         return [*lines, _Line(f"{margin}}}")]
 
     def _entry(self, entry: Entry, tokens: _Tokens, brace: int | None, end: int, margin: str) -> list[_Line]:

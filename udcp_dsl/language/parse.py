@@ -60,19 +60,21 @@ def _near_path(name: str) -> str:
 def read_source(path: str | os.PathLike[str]) -> Source:
     """Read a spec file, without its byte-order mark; SpecError if it cannot be read or is not UTF-8 text."""
     name = os.fspath(path)
+
+    def unreadable(message: str, way_out: str) -> SpecError:
+        return SpecError([Diagnostic("E100", Span(Source(name, ""), 0, 0), message, way_out)])
+
     if Path(path).suffix.lower() in _DATA and Path(path).is_file():
-        message = f"{name} is data or a saved predictor, not a spec"
-        raise SpecError([Diagnostic("E100", Span(Source(name, ""), 0, 0), message, "give a .loss file")])
+        raise unreadable(f"{name} is data or a saved predictor, not a spec", "give a .loss file")
     try:
         data = Path(path).read_bytes()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        span = Span(Source(name, ""), 0, 0)
-        raise SpecError([Diagnostic("E100", span, f"cannot read {name}: {reason}", _near_path(name))]) from None
+        raise unreadable(f"cannot read {name}: {reason}", _near_path(name)) from None
     if len(data) > _MOST_BYTES:
         message = f"cannot read {name}: it has {len(data) / 1e6:.1f} MB, more than {_MOST_BYTES / 1e6:g}"
         way_out = "put labels, costs and distances into data files beside the spec"
-        raise SpecError([Diagnostic("E100", Span(Source(name, ""), 0, 0), message, way_out)])
+        raise unreadable(message, way_out)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -270,15 +272,9 @@ class _Builder(Transformer_NonRecursive[lark.Token, ast.Declaration]):
         return self._span_of(children[0]).to(self._span_of(last))
 
     def _fault(
-        self,
-        code: str,
-        span: Span,
-        message: str,
-        way_out: str,
-        fixes: tuple[Fix, ...] = (),
-        related: tuple[Related, ...] = (),
+        self, code: str, span: Span, message: str, way_out: str, fixes: tuple[Fix, ...] = (), **more: Any
     ) -> None:
-        self.faults.append(Diagnostic(code, span, message, way_out, fixes=fixes, related=related))
+        self.faults.append(Diagnostic(code, span, message, way_out, fixes=fixes, **more))
 
     def _name(self, token: lark.Token) -> ast.Name:
         return ast.Name(_unquoted(str(token)), span=self._span_of(token))

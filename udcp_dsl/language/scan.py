@@ -215,53 +215,34 @@ def _fault_of_word(source: Source, token: Token) -> Diagnostic | None:
     if normal != text:
         odd = [f"U+{ord(c):04X}" for c in dict.fromkeys(text) if c not in normal and not c.isascii()]
         spelt = f"with {', '.join(odd[:3])}{', ...' * (len(odd) > 3)}" if odd else "with marks in another order"
-        way_out = f"write {normal}; " if is_name(normal) else ""
-        return Diagnostic(
-            "E127",
-            span,
-            f"the name '{text}' is spelt {spelt} and looks like another name",
-            f"{way_out}quote a label or column that has this spelling",
-            fixes=(Fix.write(span, normal),) if way_out else (),
-        )
+        message = f"the name '{text}' is spelt {spelt} and looks like another name"
+        fixes = (Fix.write(span, normal),) if is_name(normal) else ()
+        way_out = (f"write {normal}; " if fixes else "") + "quote a label or column that has this spelling"
+        return Diagnostic("E127", span, message, way_out, fixes=fixes)
     if not text.isidentifier() and not text[0].isascii():
-        return Diagnostic(
-            "E127",
-            span,
-            f"a name does not start with {_character(text[0])}",
-            "start it with a letter, or quote the label or column",
-        )
+        message = f"a name does not start with {_character(text[0])}"
+        return Diagnostic("E127", span, message, "start it with a letter, or quote the label or column")
     return None
 
 
 def _fault_of_string(source: Source, token: Token) -> Diagnostic | None:
+    def fault(start: int, length: int, message: str, way_out: str) -> Diagnostic:
+        span = Span(source, token.start + start, token.start + start + length)
+        return Diagnostic("E104", span, message, way_out)
+
     for match in _ESCAPE.finditer(token.text):
         if match["known"] is None:
-            place = token.start + match.start()
-            shown = token.text[match.start() : match.start() + 2]
-            return Diagnostic(
-                "E104",
-                Span(source, place, place + 2),
-                f"'{shown}' is not an escape",
-                "write a backslash as \\\\, and file paths with '/'; escapes are as in JSON",
-            )
+            way_out = "write a backslash as \\\\, and file paths with '/'; escapes are as in JSON"
+            found = token.text[match.start() : match.start() + 2]
+            return fault(match.start(), 2, f"'{found}' is not an escape", way_out)
     for match in _HALF_PAIR.finditer(token.text):
         if match["half"] is not None:
-            place = token.start + match.start()
-            return Diagnostic(
-                "E104",
-                Span(source, place, place + len(match[0])),
-                f"'{match[0]}' is half of a surrogate pair",
-                "write both halves, or the character itself",
-            )
+            message = f"'{match[0]}' is half of a surrogate pair"
+            return fault(match.start(), len(match[0]), message, "write both halves, or the character itself")
     for i, character in enumerate(token.text):
         if character < " " or "\ud800" <= character <= "\udfff":
-            place = token.start + i
-            return Diagnostic(
-                "E104",
-                Span(source, place, place + 1),
-                f"a string cannot contain the character U+{ord(character):04X}",
-                "write a control character as an escape: \\t for a tab, \\u0007 for others",
-            )
+            message = f"a string cannot contain the character U+{ord(character):04X}"
+            return fault(i, 1, message, "write a control character as an escape: \\t for a tab, \\u0007 for others")
     return None
 
 

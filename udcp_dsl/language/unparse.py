@@ -270,12 +270,9 @@ def broken(expr: ast.Expr) -> list[tuple[ast.Expr, str]]:
         case ast.Sum(terms):
             signs = ["    ", *(f"  {'+' if sign > 0 else '-'} " for sign, _ in terms[1:])]
             return [(term, sign + _operand(term, _PRODUCT)) for sign, (_, term) in zip(signs, terms, strict=True)]
-        case ast.And(operands):
-            words = ["", *["and "] * (len(operands) - 1)]
-            return [(e, f"{INDENT}{word}{_operand(e, _NOT)}") for word, e in zip(words, operands, strict=True)]
-        case ast.Or(operands):
-            words = ["", *["or "] * (len(operands) - 1)]
-            return [(e, f"{INDENT}{word}{_operand(e, _AND)}") for word, e in zip(words, operands, strict=True)]
+        case ast.And(operands) | ast.Or(operands):
+            word, tightness = ("and ", _NOT) if isinstance(expr, ast.And) else ("or ", _AND)
+            return [(e, f"{INDENT}{word * (i > 0)}{_operand(e, tightness)}") for i, e in enumerate(operands)]
         case ast.If():
             parts = zip(("if", "then", "else"), ast.children(expr), strict=True)
             return [(e, f"{INDENT}{word} {expression(e)}") for word, e in parts]

@@ -8,11 +8,9 @@ in the shapes of the Language Server Protocol. Only `server`, which connects the
 ["there is no 'sizee'\\nhelp: did you mean 'size'?"]
 """
 
-from udcp_dsl.lsp.colours import semantic_tokens
 from udcp_dsl.lsp.completion import completion
+from udcp_dsl.lsp.decorations import code_actions, code_lenses, diagnostics, inlay_hints, semantic_tokens
 from udcp_dsl.lsp.document import Document, Reader
-from udcp_dsl.lsp.editor_diagnostics import code_actions, diagnostics
-from udcp_dsl.lsp.hints import code_lenses, inlay_hints
 from udcp_dsl.lsp.hover import hover
 from udcp_dsl.lsp.navigation import definition, folding, formatting, references, renamable, rename, symbols
 

@@ -15,18 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from udcp_dsl.compile.call_shapes import signature
+from udcp_dsl.compile.type_checker import signature
 from udcp_dsl.expression.atoms import ATOMS
 from udcp_dsl.expression.domain import Actions, Category, Costs, Family, Hierarchy, Metric
-from udcp_dsl.expression.rows.declared import RowInput
+from udcp_dsl.expression.inputs import RowInput
 from udcp_dsl.language.parse import expected_after
 from udcp_dsl.language.scan import STATEMENTS, Token
 from udcp_dsl.language.syntax_faults import CLAUSES
 from udcp_dsl.language.unparse import name_text
 from udcp_dsl.language.words import FUNCTION_NAMES, KEYWORDS
-from udcp_dsl.lsp.describe import described
+from udcp_dsl.lsp.describe import described, page
 from udcp_dsl.lsp.document import Document
-from udcp_dsl.lsp.manual import page
 
 _MOST = 200  # items per answer; the editor asks again as the user types on
 _DATA_FILES = (".csv", ".json", ".npy")

@@ -1,11 +1,18 @@
-"""What a name stands for, in one line: details of completions, and the first line of a hover."""
+"""What a name stands for: one line for completions and hovers, and the pages of the language manual.
+
+A wheel has the pages in this package, a checkout in specs/reference.
+"""
 
 from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
 
 from udcp_dsl.compile.declare.declared import CompiledDeclaration
 from udcp_dsl.compile.type_checker import Value
 from udcp_dsl.expression.domain import Actions, Category, CategoryMetric, Costs, Family, Hierarchy, Metric, TreeMetric
-from udcp_dsl.expression.rows.declared import RowCosts, RowInput
+from udcp_dsl.expression.inputs import RowCosts, RowInput
 from udcp_dsl.language import ast
 from udcp_dsl.lsp.document import Document
 
@@ -79,3 +86,43 @@ def _limits(declaration: ast.Declaration | None) -> str:
     if not isinstance(declaration, ast.Param) or declaration.low is None or declaration.high is None:
         return ""
     return f" in [{declaration.low.value:.10g}, {declaration.high.value:.10g}]"
+
+
+_HERE = Path(__file__).parent
+_FOLDERS = (_HERE / "reference", _HERE.parents[1] / "specs" / "reference")
+
+# A link to another page, which an editor would look for in the user's folder.
+_LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
+
+# Pages that explain words of the language that are not atoms.
+_WORDS = {
+    "labels": "labels",
+    "hierarchies": "hierarchy levels",
+    "costs": "costs",
+    "distances": "distance path",
+    "categories": "category categories",
+    "actions": "actions",
+    "params-and-lets": "param let loss",
+    "inputs": "input per row",
+    "limits": "limit",
+    "files": "from column by",
+    "operators": "sqrt log1p if and or not",
+}
+_PAGES = {word: name for name, words in _WORDS.items() for word in words.split()}
+
+
+@cache
+def page(word: str) -> str:
+    """The manual page of an atom or another word, up to its examples; "" if there is none.
+
+    >>> page("size").splitlines()[0], page("no such word")
+    ('# size', '')
+    """
+    name = _PAGES.get(word, word)
+    if not name.replace("-", "").isalnum():
+        return ""
+    for folder in _FOLDERS:
+        if (folder / f"{name}.md").is_file():
+            text = (folder / f"{name}.md").read_text(encoding="utf-8")
+            return _LINK.sub(r"\1", text.partition("\n## Examples")[0].partition("\n```")[0].strip())
+    return ""

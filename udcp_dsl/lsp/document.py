@@ -1,26 +1,81 @@
 """The text in an editor, compiled as far as possible, and what is cached from one keystroke to the next.
 
 `Reader.read(text, folder)` returns a `Document`. Every feature of the language server is a function of a document (and
-a position) that returns plain data in the shapes of the protocol; none needs an editor.
+a position) that returns plain data in the shapes of the protocol; none needs an editor. Places are counted as editors
+do: lines from 0 (they end at CR LF, LF or CR), and characters in units of UTF-16.
 """
 
 from __future__ import annotations
 
+import bisect
 import os
+import re
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from udcp_dsl.compile.declare import DeclarationCache, Declared
 from udcp_dsl.compile.passes import Checked, check_spec, choose
 from udcp_dsl.compile.sources import FileFault, Files, Table, read_csv
-from udcp_dsl.diagnostics import Diagnostic, Source, SpecError, keeping_warnings
+from udcp_dsl.diagnostics import Diagnostic, Source, Span, SpecError, keeping_warnings
 from udcp_dsl.expression.facts import Facts
 from udcp_dsl.expression.ir import Expression, Node
 from udcp_dsl.language import ast
 from udcp_dsl.language.scan import Statement, Token, scan
 from udcp_dsl.loss import Loss
-from udcp_dsl.lsp.positions import Lines
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+class Lines:
+    """The lines of a text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        ends = list(_LINE_END.finditer(text))
+        self._starts = [0, *(end.end() for end in ends)]
+        self._ends = [*(end.start() for end in ends), len(text)]
+        self._plain = text.isascii()
+
+    def position(self, offset: int) -> dict[str, int]:
+        """
+        >>> Lines("a\\n🙂x").position(3)
+        {'line': 1, 'character': 2}
+        """
+        line = bisect.bisect_right(self._starts, offset) - 1
+        return {"line": line, "character": self.length(self._text[self._starts[line] : offset])}
+
+    def offset(self, line: int, character: int) -> int:
+        """The nearest offset to a position, which may be outside of the text: an editor may have a newer one.
+
+        >>> Lines("a\\n🙂x").offset(1, 2), Lines("a").offset(7, 0)
+        (3, 1)
+        """
+        if line >= len(self._starts):
+            return len(self._text)
+        start, end = self._starts[max(line, 0)], self._ends[max(line, 0)]
+        if self._plain:
+            return min(start + max(character, 0), end)
+        units = 0
+        for at in range(start, end):
+            if units >= character:
+                return at
+            units += self.length(self._text[at])
+        return end
+
+    def span(self, start: int, end: int) -> dict[str, Any]:
+        """The range from one offset to another."""
+        return {"start": self.position(start), "end": self.position(end)}
+
+    def range(self, span: Span) -> dict[str, Any]:
+        """The range of a span of the text."""
+        return self.span(span.start, span.end)
+
+    def length(self, text: str) -> int:
+        """The length of a text in units of UTF-16."""
+        return len(text) if self._plain else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
 
 Stamp = tuple[int, int, int]
 
@@ -187,20 +242,16 @@ class Reader:
 
     def read(self, text: str, folder: str | Path | None = None, uri: str = "untitled:spec.loss") -> Document:
         """The document of a text whose data files lie below `folder`. The same text and files give the same object."""
+        where = None if folder is None else Path(folder)
         with self._lock:
-            return self._read(text, None if folder is None else Path(folder), uri)
-
-    def _read(self, text: str, where: Path | None, uri: str) -> Document:
-        files = CachedFiles(where, self._file_cache)
-        last = self._documents.get(uri)
-        if last is not None and last.text == text and last.folder == where and self._unchanged(last, files):
-            return last
-        name = uri.rpartition("/")[2]
-        cache = self._declaration_caches.setdefault(uri, DeclarationCache())
-        checked = check_spec(Source(name, text), files, cache=cache)
-        document = Document(checked, where, uri, None if last is None else last.last_good_declarations)
-        self._documents[uri] = document
-        return document
+            files, last = CachedFiles(where, self._file_cache), self._documents.get(uri)
+            if last is not None and last.text == text and last.folder == where and self._unchanged(last, files):
+                return last
+            cache = self._declaration_caches.setdefault(uri, DeclarationCache())
+            checked = check_spec(Source(uri.rpartition("/")[2], text), files, cache=cache)
+            document = Document(checked, where, uri, None if last is None else last.last_good_declarations)
+            self._documents[uri] = document
+            return document
 
     def forget(self, uri: str) -> None:
         """Drop the cache of a text that was closed."""

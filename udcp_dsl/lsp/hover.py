@@ -4,7 +4,7 @@ declaration), then the type and the facts of the expression, and the rest of the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -12,15 +12,14 @@ import numpy as np
 
 from udcp_dsl.compile.sources import FileFault
 from udcp_dsl.compile.type_checker import Value
-from udcp_dsl.expression.domain import Actions, Category, Costs, Family, Hierarchy
+from udcp_dsl.expression.domain import Category, Costs, Family, Hierarchy
 from udcp_dsl.expression.explain import shown_blame
 from udcp_dsl.expression.facts import Facts
-from udcp_dsl.expression.rows.declared import RowCosts, RowInput
+from udcp_dsl.expression.inputs import RowCosts, RowInput
 from udcp_dsl.language import ast
 from udcp_dsl.language.words import RESERVED
-from udcp_dsl.lsp.describe import described, described_thing, type_of
+from udcp_dsl.lsp.describe import described, described_thing, page, type_of
 from udcp_dsl.lsp.document import Document, expressions_at
-from udcp_dsl.lsp.manual import page
 from udcp_dsl.lsp.occurrences import Symbol, occurrence_at
 
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
@@ -33,7 +32,7 @@ def hover(document: Document, position: dict[str, int]) -> dict[str, Any] | None
     offset = document.offset(position)
     found = occurrence_at(document, offset)
     if found is not None:
-        text = "\n\n".join(part for part in _symbol(document, found.symbol) if part)
+        text = "\n\n".join(part for part in _TEXTS[found.symbol.kind](document, found.symbol) if part)
         return _shown(document, text, found.span.start, found.span.end) if text else None
     token = document.token_at(offset)
     if token is None:
@@ -84,23 +83,8 @@ def _short(text: str) -> str:
     return text.replace("`", "'") if len(text) <= 80 else text[:77].replace("`", "'") + "..."
 
 
-def _symbol(document: Document, symbol: Symbol) -> Iterator[str]:
-    match symbol.kind:
-        case "name":
-            yield from _name(document, symbol.name)
-        case "label":
-            yield from _label(document, symbol.name)
-        case "category" | "node":
-            yield from _members(document, symbol)
-        case "level":
-            yield from _level(document, symbol)
-        case "column":
-            yield from _column(document, symbol)
-        case "file":
-            yield from _file(document, symbol.name)
-
-
-def _name(document: Document, name: str) -> Iterator[str]:
+def _name(document: Document, symbol: Symbol) -> Iterator[str]:
+    name = symbol.name
     if name not in document.declarations and name not in document.last_good_declarations.things:
         return
     yield f"**{name}** {described(document, name)}"
@@ -119,8 +103,6 @@ def _name(document: Document, name: str) -> Iterator[str]:
             yield _listed(f"{key} ({thing.starts[i + 1] - thing.starts[i]})" for i, key in enumerate(thing.names))
         case Hierarchy():
             yield _listed(f"{thing.names[v]} ({len(thing.members(v))})" for v in thing.children[0])
-        case Actions():
-            yield ""
     value = document.checked.checker.values.get(name)
     if value is not None:
         yield from _facts_of(document, value)
@@ -149,8 +131,8 @@ def _largest(names: tuple[str, ...], values: Any) -> list[tuple[str, float]]:
     return [(names[i], float(values[i])) for i in np.argsort(-values, kind="stable")[: _SHOWN + 1].tolist()]
 
 
-def _label(document: Document, label: str) -> Iterator[str]:
-    d = document.last_good_declarations
+def _label(document: Document, symbol: Symbol) -> Iterator[str]:
+    d, label = document.last_good_declarations, symbol.name
     if label not in d.index:
         yield f"**{label}**: no label of this spec"
         return
@@ -169,16 +151,8 @@ def _label(document: Document, label: str) -> Iterator[str]:
             inside = [thing.names[i] for i in category[starts[y] : starts[y + 1]].tolist()]
             rows.append(f"- {name}: {', '.join(inside) or 'none'}")
         elif isinstance(thing, Hierarchy):
-            rows.append(f"- {name}: {' > '.join(_path(thing, int(thing.leaf[y])))}")
+            rows.append(f"- {name}: {' > '.join(thing.path_to(int(thing.leaf[y])))}")
     yield "\n".join(rows)
-
-
-def _path(h: Hierarchy, node: int) -> list[str]:
-    names = []
-    while node > 0:
-        names.append(h.names[node])
-        node = int(h.parent[node])
-    return names[::-1]
 
 
 def _members(document: Document, symbol: Symbol) -> Iterator[str]:
@@ -191,7 +165,7 @@ def _members(document: Document, symbol: Symbol) -> Iterator[str]:
     elif isinstance(thing, Hierarchy):
         for node in [v for v, name in enumerate(thing.names) if name == symbol.name][:3]:
             inside = thing.members(node).tolist()
-            yield f"**{' > '.join(_path(thing, node)) or 'the root'}** node of {symbol.of}, {len(inside):,} labels"
+            yield f"**{' > '.join(thing.path_to(node)) or 'the root'}** node of {symbol.of}, {len(inside):,} labels"
             yield _listed(d.labels[y] for y in inside)
 
 
@@ -211,8 +185,8 @@ def _column(document: Document, symbol: Symbol) -> Iterator[str]:
         yield _listed(dict.fromkeys(row[at] for row in table.rows))
 
 
-def _file(document: Document, path: str) -> Iterator[str]:
-    table = document.table(path)
+def _file(document: Document, symbol: Symbol) -> Iterator[str]:
+    path, table = symbol.name, document.table(symbol.name)
     if table is not None:
         yield f"**{path}** {len(table.rows):,} rows"
         yield _listed(table.header)
@@ -226,3 +200,14 @@ def _file(document: Document, path: str) -> Iterator[str]:
 def _listed(names: Any) -> str:
     shown = list(islice(names, _SHOWN + 1))
     return ", ".join(_cell(name) for name in shown[:_SHOWN]) + (", ..." if len(shown) > _SHOWN else "")
+
+
+_TEXTS: dict[str, Callable[[Document, Symbol], Iterator[str]]] = {
+    "name": _name,
+    "label": _label,
+    "category": _members,
+    "node": _members,
+    "level": _level,
+    "column": _column,
+    "file": _file,
+}

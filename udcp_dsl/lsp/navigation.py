@@ -17,20 +17,16 @@ from udcp_dsl.lsp.document import Document
 from udcp_dsl.lsp.occurrences import Occurrence, Symbol, occurrence_at, occurrences, occurrences_of
 
 # The symbol kind of the protocol for each kind of declaration.
-_OUTLINE = {
-    "labels": 10,
-    "hierarchy": 3,
-    "costs": 18,
-    "distance": 18,
-    "category": 5,
-    "categories": 5,
-    "actions": 18,
-    "param": 14,
-    "input": 13,
-    "limit": 12,
-    "let": 13,
-    "loss": 12,
+_KINDS = {
+    3: "hierarchy",
+    5: "category categories",
+    10: "labels",
+    12: "limit loss",
+    13: "input let",
+    14: "param",
+    18: "costs distance actions",
 }
+_OUTLINE = {word: kind for kind, words in _KINDS.items() for word in words.split()}
 _ENUM_MEMBER = 22
 
 

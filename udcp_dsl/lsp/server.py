@@ -7,9 +7,10 @@ in a thread, so that typing is never blocked.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from lsprotocol import converters
 from lsprotocol import types as lsp
@@ -19,25 +20,15 @@ from pygls.protocol import LanguageServerProtocol
 from pygls.uris import to_fs_path
 
 import udcp_dsl
+from udcp_dsl import lsp as features
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.lsp.colours import MODIFIERS, TYPES, semantic_tokens
-from udcp_dsl.lsp.completion import completion
+from udcp_dsl.lsp.decorations import MODIFIERS, TYPES
 from udcp_dsl.lsp.document import Document, Reader
-from udcp_dsl.lsp.editor_diagnostics import code_actions, diagnostics
-from udcp_dsl.lsp.hints import code_lenses, inlay_hints
-from udcp_dsl.lsp.hover import hover
-from udcp_dsl.lsp.navigation import definition, folding, formatting, references, renamable, rename, symbols
 
 _DEBOUNCE_SECONDS = 0.03  # seconds without a keystroke before diagnostics are computed
 _WATCHED = "**/*.{csv,json,npy}"
 
-T = TypeVar("T")
 _converter = converters.get_converter()
-
-
-def _typed(data: object, kind: type[T]) -> T:
-    """Convert plain data to a type of the protocol, which pygls sends."""
-    return _converter.structure(data, kind)
 
 
 def _at(position: lsp.Position) -> dict[str, int]:
@@ -78,7 +69,7 @@ class Server(LanguageServer):
         open_text = self.workspace.text_documents.get(uri)
         if open_text is None or open_text.version != version:
             return
-        found = [_typed(x, lsp.Diagnostic) for x in diagnostics(self.document(uri))]
+        found = _converter.structure(features.diagnostics(self.document(uri)), list[lsp.Diagnostic])
         self.text_document_publish_diagnostics(
             lsp.PublishDiagnosticsParams(uri=uri, version=version, diagnostics=found)
         )
@@ -88,8 +79,7 @@ def make_server() -> Server:
     """A server with all its features, not yet started."""
     server = Server()
     _add_text_features(server)
-    _add_display_features(server)
-    _add_navigation_features(server)
+    _add_answers(server)
     return server
 
 
@@ -131,77 +121,58 @@ def _add_text_features(server: Server) -> None:
             ls.workspace_inlay_hint_refresh(None)
 
 
-def _add_display_features(server: Server) -> None:
-    @server.feature(lsp.TEXT_DOCUMENT_HOVER)
-    @server.thread()
-    def on_hover(ls: Server, params: lsp.HoverParams) -> lsp.Hover | None:
-        found = hover(ls.document(params.text_document.uri), _at(params.position))
-        return None if found is None else _typed(found, lsp.Hover)
-
-    @server.feature(lsp.TEXT_DOCUMENT_COMPLETION, lsp.CompletionOptions(trigger_characters=[".", "(", '"', "{", ","]))
-    def on_completion(ls: Server, params: lsp.CompletionParams) -> lsp.CompletionList:
-        return _typed(completion(ls.document(params.text_document.uri), _at(params.position)), lsp.CompletionList)
-
-    @server.feature(lsp.TEXT_DOCUMENT_CODE_ACTION, lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix]))
-    @server.thread()
-    def on_code_action(ls: Server, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-        document = ls.document(params.text_document.uri)
-        found = code_actions(document, _at(params.range.start), _at(params.range.end))
-        return [_typed(x, lsp.CodeAction) for x in found]
-
-    @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
-    @server.thread()
-    def on_inlay_hint(ls: Server, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
-        return [_typed(x, lsp.InlayHint) for x in inlay_hints(ls.document(params.text_document.uri))]
-
-    @server.feature(lsp.TEXT_DOCUMENT_CODE_LENS)
-    @server.thread()
-    def on_code_lens(ls: Server, params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
-        return [_typed(x, lsp.CodeLens) for x in code_lenses(ls.document(params.text_document.uri))]
-
-    @server.feature(lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, lsp.SemanticTokensLegend(list(TYPES), list(MODIFIERS)))
-    def on_semantic_tokens(ls: Server, params: lsp.SemanticTokensParams) -> lsp.SemanticTokens:
-        return _typed(semantic_tokens(ls.document(params.text_document.uri)), lsp.SemanticTokens)
+def _of_text(feature: Callable[[Document], Any]) -> Callable[[Document, Any], Any]:
+    return lambda document, params: feature(document)
 
 
-def _add_navigation_features(server: Server) -> None:
-    @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
-    def on_definition(ls: Server, params: lsp.DefinitionParams) -> list[lsp.Location]:
-        found = definition(ls.document(params.text_document.uri), _at(params.position))
-        return [_typed(x, lsp.Location) for x in found]
-
-    @server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
-    def on_references(ls: Server, params: lsp.ReferenceParams) -> list[lsp.Location]:
-        document = ls.document(params.text_document.uri)
-        found = references(document, _at(params.position), params.context.include_declaration)
-        return [_typed(x, lsp.Location) for x in found]
-
-    @server.feature(lsp.TEXT_DOCUMENT_PREPARE_RENAME)
-    def on_prepare_rename(ls: Server, params: lsp.PrepareRenameParams) -> lsp.PrepareRenamePlaceholder:
-        found = _as_protocol_error(renamable, ls.document(params.text_document.uri), _at(params.position))
-        return _typed(found, lsp.PrepareRenamePlaceholder)
-
-    @server.feature(lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))
-    def on_rename(ls: Server, params: lsp.RenameParams) -> lsp.WorkspaceEdit:
-        document = ls.document(params.text_document.uri)
-        return _typed(_as_protocol_error(rename, document, _at(params.position), params.new_name), lsp.WorkspaceEdit)
-
-    @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
-    def on_symbols(ls: Server, params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
-        return [_typed(x, lsp.DocumentSymbol) for x in symbols(ls.document(params.text_document.uri))]
-
-    @server.feature(lsp.TEXT_DOCUMENT_FOLDING_RANGE)
-    def on_folding(ls: Server, params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
-        return [_typed(x, lsp.FoldingRange) for x in folding(ls.document(params.text_document.uri))]
-
-    @server.feature(lsp.TEXT_DOCUMENT_FORMATTING)
-    def on_formatting(ls: Server, params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit]:
-        return [_typed(x, lsp.TextEdit) for x in formatting(ls.document(params.text_document.uri))]
+def _of_place(feature: Callable[[Document, dict[str, int]], Any]) -> Callable[[Document, Any], Any]:
+    return lambda document, params: feature(document, _at(params.position))
 
 
-def _as_protocol_error(feature: Any, *arguments: object) -> Any:
-    """Call a feature; its InputError becomes an error of the protocol, whose message the editor shows."""
-    try:
-        return feature(*arguments)
-    except InputError as error:
-        raise JsonRpcInvalidParams(str(error)) from None
+# Of each request: the feature that answers it, from the document and the parameters, and the type of the answer.
+_ANSWERS: tuple[tuple[str, Callable[[Document, Any], Any], Any], ...] = (
+    (lsp.TEXT_DOCUMENT_HOVER, _of_place(features.hover), lsp.Hover | None),
+    (lsp.TEXT_DOCUMENT_COMPLETION, _of_place(features.completion), lsp.CompletionList),
+    (
+        lsp.TEXT_DOCUMENT_CODE_ACTION,
+        lambda document, params: features.code_actions(document, _at(params.range.start), _at(params.range.end)),
+        list[lsp.CodeAction],
+    ),
+    (lsp.TEXT_DOCUMENT_INLAY_HINT, _of_text(features.inlay_hints), list[lsp.InlayHint]),
+    (lsp.TEXT_DOCUMENT_CODE_LENS, _of_text(features.code_lenses), list[lsp.CodeLens]),
+    (lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, _of_text(features.semantic_tokens), lsp.SemanticTokens),
+    (lsp.TEXT_DOCUMENT_DEFINITION, _of_place(features.definition), list[lsp.Location]),
+    (
+        lsp.TEXT_DOCUMENT_REFERENCES,
+        lambda document, p: features.references(document, _at(p.position), p.context.include_declaration),
+        list[lsp.Location],
+    ),
+    (lsp.TEXT_DOCUMENT_PREPARE_RENAME, _of_place(features.renamable), lsp.PrepareRenamePlaceholder),
+    (
+        lsp.TEXT_DOCUMENT_RENAME,
+        lambda document, params: features.rename(document, _at(params.position), params.new_name),
+        lsp.WorkspaceEdit,
+    ),
+    (lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL, _of_text(features.symbols), list[lsp.DocumentSymbol]),
+    (lsp.TEXT_DOCUMENT_FOLDING_RANGE, _of_text(features.folding), list[lsp.FoldingRange]),
+    (lsp.TEXT_DOCUMENT_FORMATTING, _of_text(features.formatting), list[lsp.TextEdit]),
+)
+_OPTIONS = {
+    lsp.TEXT_DOCUMENT_COMPLETION: lsp.CompletionOptions(trigger_characters=[".", "(", '"', "{", ","]),
+    lsp.TEXT_DOCUMENT_CODE_ACTION: lsp.CodeActionOptions([lsp.CodeActionKind.QuickFix]),
+    lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: lsp.SemanticTokensLegend(list(TYPES), list(MODIFIERS)),
+    lsp.TEXT_DOCUMENT_RENAME: lsp.RenameOptions(prepare_provider=True),
+}
+_SLOW = ("hover", "codeAction", "inlayHint", "codeLens")  # they run in a thread
+
+
+def _add_answers(server: Server) -> None:
+    for request, feature, kind in _ANSWERS:
+
+        def answer(ls: Server, params: Any, feature: Any = feature, kind: Any = kind) -> Any:
+            try:
+                return _converter.structure(feature(ls.document(params.text_document.uri), params), kind)
+            except InputError as error:  # becomes an error of the protocol, whose message the editor shows
+                raise JsonRpcInvalidParams(str(error)) from None
+
+        server.feature(request, _OPTIONS.get(request))(server.thread()(answer) if request.endswith(_SLOW) else answer)

@@ -29,7 +29,7 @@ from udcp_dsl.rows.rows import Rows
 from udcp_dsl.showing import Column, Description, Result, Styled, Table, counted, in_unit, visible, with_unit
 
 if TYPE_CHECKING:
-    from udcp_dsl.expression.rows.given import RowInputs
+    from udcp_dsl.expression.given import RowInputs
     from udcp_dsl.loss import Loss
 
 Floats: TypeAlias = npt.NDArray[np.float64]

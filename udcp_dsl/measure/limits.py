@@ -14,8 +14,8 @@ from udcp_dsl.predict.calibrate.levels import clopper_pearson
 from udcp_dsl.showing import Column, Table, visible, with_unit
 
 if TYPE_CHECKING:
+    from udcp_dsl.expression.given import RowInputs
     from udcp_dsl.expression.limit import Limit
-    from udcp_dsl.expression.rows.given import RowInputs
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Bools: TypeAlias = npt.NDArray[np.bool_]

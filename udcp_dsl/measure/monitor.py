@@ -13,7 +13,7 @@ import numpy as np
 
 from udcp_dsl import __version__
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.expression.rows.given import one_row
+from udcp_dsl.expression.given import one_row
 from udcp_dsl.files import PathLike, atomic_write
 from udcp_dsl.measure.betting import Bools, Floats, Ints
 from udcp_dsl.measure.monitored import NOT_OURS, Alarm, Ranks, Stream, Watch, WatchedRows, known

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
-from udcp_dsl.expression.rows.declared import RowCosts
-from udcp_dsl.expression.rows.given import RowInputs
+from udcp_dsl.expression.given import RowInputs
+from udcp_dsl.expression.inputs import RowCosts
 from udcp_dsl.predict.calibrate.weighted import as_written
 from udcp_dsl.predict.oracle import Floats, Indices, Oracle, Probabilities
 from udcp_dsl.rows.columns import BlockedMatrix, changed

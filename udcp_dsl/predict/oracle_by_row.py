@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from udcp_dsl.diagnostics import InputError, OracleError, keeping_warnings, warn
-from udcp_dsl.expression.rows.given import RowInputs
+from udcp_dsl.expression.given import RowInputs
 from udcp_dsl.per_row import NotVectorised, PerRow, Split
 from udcp_dsl.predict.oracle import (
     Columns,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from udcp_dsl.deprecation import deprecated
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.decisions import Decided
-from udcp_dsl.expression.rows.declared import RowInput
+from udcp_dsl.expression.inputs import RowInput
 from udcp_dsl.loss import Loss
 from udcp_dsl.measure.coverage import LeastCovered
 from udcp_dsl.predict.calibrate import Conditional, Level, Tuning, exact_level, row_draws, show_level

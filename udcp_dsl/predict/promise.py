@@ -23,7 +23,7 @@ from udcp_dsl.predict.repair import Repair
 from udcp_dsl.rows.columns import flag
 
 if TYPE_CHECKING:
-    from udcp_dsl.expression.rows.given import RowInputs
+    from udcp_dsl.expression.given import RowInputs
     from udcp_dsl.loss import Loss
 
 # An option of a promise, declared once: meaning, values, saved form, and the options that it excludes.

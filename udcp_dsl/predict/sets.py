@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from udcp_dsl.expression.domain import Actions
-    from udcp_dsl.expression.rows.given import RowInputs
+    from udcp_dsl.expression.given import RowInputs
 
 
 class MadeSets(NamedTuple):

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
-from udcp_dsl.expression.rows.given import RowInputs, possible_columns, table_columns
+from udcp_dsl.expression.given import RowInputs, possible_columns, table_columns
 from udcp_dsl.loss import Loss
 from udcp_dsl.rows.columns import (
     BlockedMatrix,
@@ -269,7 +269,7 @@ def rows_of(
     if losses:
         if inputs is None:  # a frame of probabilities may have inputs, too
             inputs = _inputs_in_frame(given, losses, ignore) if is_frame(given) else rows.inputs
-        known = [name for one in losses for name in one.known_inputs]
+        known = [name for one in losses for name in one.declared_inputs]
         read = [x for one in losses if (x := one.inputs_of(inputs, n, order=order, others=known)) is not None]
         rows = replace(rows, inputs=RowInputs({k: x for some in read for k, x in some.items()}, n) if read else None)
     return rows

@@ -14,8 +14,8 @@ from typing import Any
 import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, did_you_mean
-from udcp_dsl.expression.rows.declared import RowInput
-from udcp_dsl.expression.rows.given import EntryColumns, RowInputs, inputs_of, possible_columns, table_columns
+from udcp_dsl.expression.given import EntryColumns, RowInputs, inputs_of, possible_columns, table_columns
+from udcp_dsl.expression.inputs import RowInput
 from udcp_dsl.rows.matrix import check_class_names, in_order_of_columns, match_columns
 from udcp_dsl.rows.roles import INPUT, Columns
 

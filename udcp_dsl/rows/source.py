@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, RowFault, did_you_mean, warn
 from udcp_dsl.expression.domain import WHOLE_NUMBER
-from udcp_dsl.expression.rows.declared import RowInput
-from udcp_dsl.expression.rows.given import EntryColumns, RowInputs
+from udcp_dsl.expression.given import EntryColumns, RowInputs
+from udcp_dsl.expression.inputs import RowInput
 from udcp_dsl.files import PathLike, known_ending
 from udcp_dsl.rows.arrow import arrow_blocks
 from udcp_dsl.rows.columns import BlockedMatrix, id_texts, listed, sample_ids, to_array
@@ -198,7 +198,7 @@ class Source:
             if found != n:
                 raise InputError(f"{self.parts[0].path}: had {n} rows before, and now has {found}: was a file changed?")
 
-        return replace(rows, P=cast(Matrix, BlockedMatrix((n, len(self.labels)), read)))
+        return replace(rows, P=cast("Matrix", BlockedMatrix((n, len(self.labels)), read)))
 
     def _attributes(self) -> Rows:
         """All rows without their probabilities: P has no columns."""

@@ -70,7 +70,7 @@ def _save(studio: Studio, body: Any) -> Any:
 
 
 def _open(studio: Studio, body: Any) -> Any:
-    from udcp_dsl.datasets.example_specs import example_specs
+    from udcp_dsl.datasets.kept_rows import example_specs
 
     specs, name = example_specs(), body.get("example") if isinstance(body, dict) else None
     if not isinstance(name, str) or name not in specs:
@@ -107,7 +107,7 @@ _ANSWERS: dict[str, Answer] = {
 
 def _gallery() -> Any:
     """The examples that come with the package, from easy to hard: what each is about, its labels, the terms it uses."""
-    from udcp_dsl.datasets.example_specs import example_specs
+    from udcp_dsl.datasets.kept_rows import example_specs
 
     found: list[dict[str, Any]] = []
     for name, path in example_specs().items():

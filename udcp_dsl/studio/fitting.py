@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from udcp_dsl.diagnostics import keeping_warnings
-from udcp_dsl.expression.rows.given import RowInputs
+from udcp_dsl.expression.given import RowInputs
 from udcp_dsl.loss import Loss
 from udcp_dsl.measure.comparison import CostCurve, single_worth
 from udcp_dsl.measure.evaluate import Evaluation, evaluate

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from udcp_dsl.expression.rows.given import inputs_of
+from udcp_dsl.expression.given import inputs_of
 from udcp_dsl.loss import Loss
 from udcp_dsl.report.browser import tree_of
 from udcp_dsl.rows.rows import Rows, rows_of

@@ -1,6 +1,8 @@
 """The probabilities (n, K) of a torch model over a loader, row after row in the loader's order.
 
 p = softmax(logits / T), in float32, or in float64 if that is the dtype; a Monte Carlo average is the mean of such p.
+Within `with prepared(...)`, a model is in eval mode and on the device; afterwards it is as it was before. A batch that
+does not fit into memory is halved.
 """
 
 from __future__ import annotations
@@ -10,10 +12,12 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import ExitStack, contextmanager
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +27,168 @@ from torch.utils.data import DataLoader, RandomSampler, SubsetRandomSampler, Wei
 
 from udcp_dsl.diagnostics import InputError, warn
 from udcp_dsl.files import atomic_write, growing_array
-from udcp_dsl.torch.forward import LABEL_KEYS, Batch, Halving, Model, logits_of, prepared, resolved_device, unpacked
+
+Model: TypeAlias = Callable[..., Any]
+
+LABEL_KEYS = ("labels", "label", "y", "target", "targets")
+_DROPOUT = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)
+
+
+def unpacked(batch: Any, number: int) -> tuple[Any, Labels | None]:
+    """The inputs of the model and the true labels, if any, in a loader's batch.
+
+    A batch is x, (x,), (x, y), or a mapping that may hold labels under one of LABEL_KEYS.
+    """
+    if isinstance(batch, Tensor | np.ndarray):
+        return batch, None
+    if isinstance(batch, Mapping):
+        keys = [key for key in LABEL_KEYS if key in batch]
+        if len(keys) > 1:
+            raise InputError(f"batch {number}: {' and '.join(map(repr, keys))} could both be the labels: give one")
+        inputs = {key: value for key, value in batch.items() if key not in keys}
+        return inputs, _labels(batch[keys[0]]) if keys else None
+    if isinstance(batch, tuple | list) and len(batch) in (1, 2):
+        return batch[0], _labels(batch[1]) if len(batch) == 2 else None
+    what = type(batch).__name__ + (f" of {len(batch)}" if isinstance(batch, tuple | list) else "")
+    raise InputError(
+        f"batch {number} is a {what}: give a tensor, (x, y), or a dict of the model's arguments and labels"
+    )
+
+
+def _labels(y: Any) -> npt.NDArray[Any]:
+    labels = y.detach().cpu().numpy() if isinstance(y, Tensor) else np.asarray(y)
+    if labels.ndim != 1:
+        raise InputError(f"labels of shape {labels.shape}: give one label per row; for one-hot rows, their argmax(1)")
+    return labels
+
+
+def resolved_device(device: str | torch.device) -> torch.device:
+    """The device of that name; "auto" is cuda, else mps, else the cpu."""
+    if device != "auto":
+        return torch.device(device)
+    if torch.cuda.is_available():
+        return torch.device("cuda", torch.cuda.current_device())
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+
+@contextmanager
+def prepared(models: Sequence[Model], device: torch.device, *, dropout: bool = False) -> Iterator[None]:
+    """Move models to the device and into eval mode, with active dropout on request; restore them afterwards."""
+    with ExitStack() as restore:
+        for model in models:
+            if not isinstance(model, nn.Module):
+                continue
+            modules = list(model.modules())
+            restore.callback(_set_modes, modules, [module.training for module in modules])
+            homes = {tensor.device for tensor in chain(model.parameters(), model.buffers())}
+            # A model that is spread over several devices is not moved. Moving happens outside of inference mode, in
+            # which the parameters would turn into tensors that can never be trained again.
+            if len(homes) == 1 and device not in homes:
+                restore.callback(model.to, homes.pop())
+                model.to(device)
+            model.eval()
+            if dropout:
+                active = [module for module in modules if isinstance(module, _DROPOUT) and module.p > 0]
+                if not active:
+                    raise InputError(
+                        "the model has no dropout modules, so every pass would give the same: give an ensemble "
+                        "(a list of models), or use probabilities"
+                    )
+                _set_modes(active, [True] * len(active))
+        yield
+
+
+def _set_modes(modules: Sequence[nn.Module], training: Sequence[bool]) -> None:
+    # Not by train(), which also sets the children, whose flags may differ.
+    for module, flag in zip(modules, training, strict=True):
+        module.training = flag
+
+
+def logits_of(model: Model, inputs: Any, device: torch.device) -> Tensor:
+    """The logits (n, K) of the inputs, on the device."""
+    moved = _mapped(inputs, lambda tensor: _to(tensor, device))
+    if isinstance(moved, dict):
+        output = model(*moved.values()) if len(moved) == 1 else model(**moved)
+    else:
+        output = model(*moved) if isinstance(moved, tuple) else model(moved)
+    if isinstance(output, Mapping):
+        output = output.get("logits")
+    output = getattr(output, "logits", output)
+    if isinstance(output, tuple | list) and output:
+        output = output[0]
+    if not isinstance(output, Tensor):
+        raise InputError(f"the model returns a {type(output).__name__}: it must return logits, a tensor (n, K)")
+    if output.ndim != 2:
+        raise InputError(f"the model returns shape {tuple(output.shape)}: logits must be (n, K), one column per label")
+    if output.shape[1] < 2:
+        raise InputError(
+            "the model returns one logit per row, whose softmax is always 1; for a binary classifier give two: "
+            "torch.cat([torch.zeros_like(z), z], 1)"
+        )
+    return output
+
+
+class Halving:
+    """Applies a function to inputs, in pieces of at most `limit` rows; `limit` is halved when memory runs out."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.limit: int | None = None
+
+    def __call__(self, function: Callable[[Any], Tensor], inputs: Any) -> Tensor:
+        rows = _rows(inputs)
+        while True:
+            size = rows if self.limit is None or rows is None else min(rows, self.limit)
+            try:
+                if size is None or size == rows:
+                    return function(inputs)
+                pieces = (slice(start, start + size) for start in range(0, rows or 0, size))
+                return torch.cat([function(_mapped(inputs, itemgetter(piece))) for piece in pieces])
+            except RuntimeError as error:
+                if size is None or size <= 1 or not _is_out_of_memory(error):
+                    raise
+            # Outside of the handler: its traceback keeps the tensors alive that did not fit.
+            self.limit = size // 2
+            if self.device.type == "cuda":
+                torch.cuda.empty_cache()
+            elif self.device.type == "mps":
+                torch.mps.empty_cache()
+
+
+def _is_out_of_memory(error: RuntimeError) -> bool:
+    text = str(error).lower()  # only cuda has its own exception type
+    return isinstance(error, torch.cuda.OutOfMemoryError) or "out of memory" in text or "can't allocate memory" in text
+
+
+def _to(tensor: Tensor, device: torch.device) -> Tensor:
+    if device.type != "cuda":  # on mps, non-blocking copies have returned incomplete data
+        return tensor.to(device)
+    pinned = tensor.pin_memory() if tensor.device.type == "cpu" and not tensor.is_pinned() else tensor
+    return pinned.to(device, non_blocking=True)
+
+
+def _mapped(inputs: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """The inputs with every tensor in them changed; mappings become dicts, lists and tuples become tuples."""
+    if isinstance(inputs, Tensor | np.ndarray):
+        return change(torch.as_tensor(inputs))
+    if isinstance(inputs, Mapping):
+        return {key: _mapped(value, change) for key, value in inputs.items()}
+    if isinstance(inputs, tuple | list):
+        return tuple(_mapped(value, change) for value in inputs)
+    return inputs
+
+
+def _rows(inputs: Any) -> int | None:
+    """The number of rows of all tensors in the inputs; None if they differ, so that the batch cannot be halved."""
+    counts: set[int] = set()
+
+    def count(tensor: Tensor) -> Tensor:
+        counts.add(len(tensor) if tensor.ndim else 0)
+        return tensor
+
+    _mapped(inputs, count)
+    return counts.pop() if len(counts) == 1 else None
+
 
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
 Labels: TypeAlias = npt.NDArray[Any]
@@ -34,30 +199,6 @@ _ROWS = 256  # per batch, if one tensor is given instead of batches
 _PATIENCE = 1.0  # seconds before a progress bar is shown
 
 
-@overload
-def probabilities(
-    model: Model,
-    loader: Iterable[Any],
-    device: Device = ...,
-    temperature: float | None = ...,
-    dtype: npt.DTypeLike = ...,
-    out: Out = ...,
-    progress: bool | None = ...,
-    *,
-    with_labels: Literal[False] = ...,
-) -> Matrix: ...
-@overload
-def probabilities(
-    model: Model,
-    loader: Iterable[Any],
-    device: Device = ...,
-    temperature: float | None = ...,
-    dtype: npt.DTypeLike = ...,
-    out: Out = ...,
-    progress: bool | None = ...,
-    *,
-    with_labels: Literal[True],
-) -> tuple[Matrix, Labels]: ...
 def probabilities(
     model: Model,
     loader: Iterable[Any],
@@ -68,7 +209,7 @@ def probabilities(
     progress: bool | None = None,
     *,
     with_labels: bool = False,
-) -> Matrix | tuple[Matrix, Labels]:
+) -> Any:
     """The softmax of a model's logits for every row of a loader.
 
     The model runs in eval and inference mode and is put back as it was. A batch that does not fit into memory is
@@ -116,28 +257,6 @@ def probabilities(
         return _run(lambda x: soften(logits_of(model, x, place)), loader, place, kind, out, progress, with_labels)
 
 
-@overload
-def logits(
-    model: Model,
-    loader: Iterable[Any],
-    device: Device = ...,
-    dtype: npt.DTypeLike = ...,
-    out: Out = ...,
-    progress: bool | None = ...,
-    *,
-    with_labels: Literal[False] = ...,
-) -> Matrix: ...
-@overload
-def logits(
-    model: Model,
-    loader: Iterable[Any],
-    device: Device = ...,
-    dtype: npt.DTypeLike = ...,
-    out: Out = ...,
-    progress: bool | None = ...,
-    *,
-    with_labels: Literal[True],
-) -> tuple[Matrix, Labels]: ...
 def logits(
     model: Model,
     loader: Iterable[Any],
@@ -147,7 +266,7 @@ def logits(
     progress: bool | None = None,
     *,
     with_labels: bool = False,
-) -> Matrix | tuple[Matrix, Labels]:
+) -> Any:
     """A model's logits for every row of a loader, for `fit_temperature` and `calibrate(..., logits=True)`.
 
     Parameters
@@ -161,46 +280,12 @@ def logits(
         Logits or, with `with_labels`, logits and labels.
     """
     place, kind = resolved_device(device), _checked_dtype(dtype)
+    computed = torch.float64 if kind == np.float64 else torch.float32
     with prepared([model], place):
-        return _run(
-            lambda x: logits_of(model, x, place).cpu().to(_torch_dtype(kind)),
-            loader,
-            place,
-            kind,
-            out,
-            progress,
-            with_labels,
-        )
+        step = lambda x: logits_of(model, x, place).cpu().to(computed)  # noqa: E731
+        return _run(step, loader, place, kind, out, progress, with_labels)
 
 
-@overload
-def mc_probabilities(
-    model: Model | Sequence[Model],
-    loader: Iterable[Any],
-    samples: int = ...,
-    device: Device = ...,
-    temperature: float | None = ...,
-    dtype: npt.DTypeLike = ...,
-    out: Out = ...,
-    progress: bool | None = ...,
-    *,
-    seed: int = ...,
-    with_labels: Literal[False] = ...,
-) -> Matrix: ...
-@overload
-def mc_probabilities(
-    model: Model | Sequence[Model],
-    loader: Iterable[Any],
-    samples: int = ...,
-    device: Device = ...,
-    temperature: float | None = ...,
-    dtype: npt.DTypeLike = ...,
-    out: Out = ...,
-    progress: bool | None = ...,
-    *,
-    seed: int = ...,
-    with_labels: Literal[True],
-) -> tuple[Matrix, Labels]: ...
 def mc_probabilities(
     model: Model | Sequence[Model],
     loader: Iterable[Any],
@@ -213,7 +298,7 @@ def mc_probabilities(
     *,
     seed: int = 0,
     with_labels: bool = False,
-) -> Matrix | tuple[Matrix, Labels]:
+) -> Any:
     """Mean probabilities over several passes with dropout, or over the models of an ensemble.
 
     Parameters
@@ -300,11 +385,11 @@ def _run(
     def blocks() -> Iterator[Matrix]:
         done, K = 0, None
         for number, given in enumerate(_tracked(loader, progress)):
-            batch = unpacked(given, number)
+            inputs, true = unpacked(given, number)
             with torch.inference_mode():
-                values: Matrix = halving(step, batch.inputs).numpy().astype(dtype, copy=False)
+                values: Matrix = halving(step, inputs).numpy().astype(dtype, copy=False)
             if with_labels:
-                labels.append(_labels_of(batch, number, len(values)))
+                labels.append(_labels_of(true, number, len(values)))
             if K not in (None, values.shape[1]):
                 raise InputError(f"batch {number}: {values.shape[1]} columns, but {K} in earlier batches")
             bad = np.flatnonzero((np.isnan(values) | (values == np.inf)).any(axis=1))
@@ -317,15 +402,15 @@ def _run(
     return (gathered, np.concatenate(labels)) if with_labels else gathered
 
 
-def _labels_of(batch: Batch, number: int, rows: int) -> Labels:
-    if batch.labels is None:
+def _labels_of(labels: Labels | None, number: int, rows: int) -> Labels:
+    if labels is None:
         raise InputError(
             f"batch {number} has no labels: give (x, y), or a dict with one of {', '.join(LABEL_KEYS)}; or leave out "
             "with_labels"
         )
-    if len(batch.labels) != rows:
-        raise InputError(f"batch {number}: {len(batch.labels)} labels for {rows} rows of logits")
-    return batch.labels
+    if len(labels) != rows:
+        raise InputError(f"batch {number}: {len(labels)} labels for {rows} rows of logits")
+    return labels
 
 
 def _gathered(blocks: Iterator[Matrix]) -> Matrix:
@@ -389,8 +474,3 @@ def _checked_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
     if kind not in (np.float16, np.float32, np.float64):
         raise InputError(f"dtype is {kind}: give float16, float32 or float64")
     return kind
-
-
-def _torch_dtype(dtype: np.dtype[Any]) -> torch.dtype:
-    """The dtype of the computation: float64 if the result is float64, else float32."""
-    return torch.float64 if dtype == np.float64 else torch.float32

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from udcp_dsl.expression.entries import CompletedCategories
 from udcp_dsl.expression.forms import Additive, Weighted
+from udcp_dsl.expression.growth import CompletedCategories
 from udcp_dsl.expression.ir import Add, Leaf, Node, Scale
 from udcp_dsl.expression.prove import additive_forms
 from udcp_solvers.numeric.arrays import Floats, Ints, Probabilities

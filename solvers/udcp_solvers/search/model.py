@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from udcp_dsl.expression import ir
-from udcp_dsl.expression.entries import CompletedCategories, Entries, FarthestPair, MinMaxTable, PairSum
 from udcp_dsl.expression.forms import Additive, Weighted
+from udcp_dsl.expression.growth import CompletedCategories, Entries, FarthestPair, MinMaxTable, PairSum
 from udcp_dsl.expression.prove import additive_forms
 from udcp_dsl.per_row import PerRow, add_at, array_of, joined
 from udcp_solvers.numeric.double_double_arrays import plus
@@ -339,8 +339,8 @@ class _Builder:
             for key, part in form.categories.items():
                 parts.setdefault(key, part)
         weight = _weights_in(self.quantities)
-        if self.loss.typical is not self.loss:  # the order must not depend on the row
-            typical = _weights(self.loss.typical)
+        if self.loss.whole is not None:  # the order must not depend on the row
+            typical = _weights(self.loss.whole.example)
             weight = {key: typical.get(key, 0.0) for key in weight}
         keys = sorted(parts, key=lambda key: (-len(parts[key].members), -weight[key]))
         index = {key: c for c, key in enumerate(keys)}

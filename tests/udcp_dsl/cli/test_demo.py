@@ -18,7 +18,7 @@ import udcp_dsl
 from udcp_dsl.cli import compiling
 from udcp_dsl.cli import demo as verb
 from udcp_dsl.datasets import digits
-from udcp_dsl.datasets.example_specs import digit_losses, language_losses, language_names
+from udcp_dsl.datasets.kept_rows import digit_losses, language_losses, language_names
 
 Udcp = Callable[..., Result]
 

@@ -16,7 +16,7 @@ from tests.udcp_solvers.brute_force import price_scores
 from udcp_dsl.check import GeneratedSpec, assert_facts, assert_meaning, drawn_inputs, specs
 from udcp_dsl.diagnostics import OracleError, Source
 from udcp_dsl.expression.facts import Interval
-from udcp_dsl.expression.rows.nodes import RowLeaf
+from udcp_dsl.expression.inputs import RowLeaf
 from udcp_dsl.language import ast
 from udcp_dsl.language.parse import parse
 from udcp_dsl.language.unparse import unparse
@@ -94,12 +94,14 @@ LINE = "labels { a, b, c }  input km in [0, 9]  input turn in [-2, 3]  costs fee
 
 
 def test_a_fact_that_fails_for_some_inputs_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    from udcp_dsl.expression.rows import nodes, rules
+    from udcp_dsl.expression import inputs
+
+    row_multiple = inputs.row_multiple
 
     def as_if_positive(factor: Interval, e: object) -> object:
-        return rules.row_multiple(Interval(max(factor.lo, 0.0), factor.hi), e)  # type: ignore[arg-type]
+        return row_multiple(Interval(max(factor.lo, 0.0), factor.hi), e)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(nodes, "row_multiple", as_if_positive)
+    monkeypatch.setattr(inputs, "row_multiple", as_if_positive)
     with pytest.raises(AssertionError, match=r"is not nonnegative, which is proved.*for the inputs turn = -"):
         assert_facts(udcp.loads(LINE + "turn * any({a, b})"))
 

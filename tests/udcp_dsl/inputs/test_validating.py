@@ -17,8 +17,8 @@ from udcp_dsl.check import run as own_rows
 from udcp_dsl.check.run import validate
 from udcp_dsl.check.verdicts import Plan
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.expression.rows.given import RowInputs
-from udcp_dsl.expression.rows.nodes import RowLeaf
+from udcp_dsl.expression.given import RowInputs
+from udcp_dsl.expression.inputs import RowLeaf
 from udcp_dsl.predict.oracle_by_row import OracleByRow
 
 TEXT = """labels { a, b, c }

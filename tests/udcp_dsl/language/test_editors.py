@@ -12,7 +12,7 @@ import pytest
 from udcp_dsl.language import editors
 from udcp_dsl.language.words import CALLED, KEYWORDS
 from udcp_dsl.lsp import Reader, semantic_tokens
-from udcp_dsl.lsp.colours import TYPES
+from udcp_dsl.lsp.decorations import TYPES
 
 ROOT = Path(__file__).parents[3]
 SPECS = sorted((ROOT / "specs").glob("*/*.loss"))

@@ -9,7 +9,7 @@ import pytest
 
 from udcp_dsl.language.words import ATOM_NAMES, RESERVED
 from udcp_dsl.lsp import Reader, completion, hover
-from udcp_dsl.lsp.manual import page
+from udcp_dsl.lsp.describe import page
 from udcp_dsl.lsp.navigation import symbols
 
 

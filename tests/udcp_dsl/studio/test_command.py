@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from udcp_dsl import loads
 from udcp_dsl.cli import main
-from udcp_dsl.datasets.example_specs import example_specs
+from udcp_dsl.datasets.kept_rows import example_specs
 from udcp_dsl.studio import html_page
 from udcp_dsl.studio.spec_folder import open_spec
 from udcp_dsl.studio.studio import Studio

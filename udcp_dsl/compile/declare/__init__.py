@@ -6,23 +6,19 @@ and its uses report nothing further (`Declared.broken` has its name).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from udcp_dsl.compile.declare.actions import build_actions
 from udcp_dsl.compile.declare.categories import build_categories, build_category
-from udcp_dsl.compile.declare.costs import build_costs
-from udcp_dsl.compile.declare.declaration_cache import DeclarationCache
-from udcp_dsl.compile.declare.declared import CompiledDeclaration, DeclarationFailed, Declared
+from udcp_dsl.compile.declare.costs import build_actions, build_costs, build_input, build_param, declared_input
+from udcp_dsl.compile.declare.declared import CompiledDeclaration, DeclarationCache, DeclarationFailed, Declared
 from udcp_dsl.compile.declare.distances import build_distance
 from udcp_dsl.compile.declare.hierarchies import build_hierarchy
-from udcp_dsl.compile.declare.inputs import build_input, declared_input
 from udcp_dsl.compile.declare.labels import declare_labels
 from udcp_dsl.compile.declare.matching import refuse_column_clauses
-from udcp_dsl.compile.declare.params import build_param
 from udcp_dsl.compile.sources import FileFault, Files
 from udcp_dsl.diagnostics import Related
 from udcp_dsl.expression.domain import Costs
@@ -34,8 +30,17 @@ __all__ = ["DeclarationCache", "Declared", "declare", "declared_input", "with_in
 # Most labels times declarations of one spec (some seconds); those read from a file count _READ times.
 _MOST_ENTRIES, _READ = 16_000_000, 8
 
-# The order of building: later kinds refer to earlier ones.
-_ORDER = (ast.Param, ast.Input, ast.Hierarchy, ast.Category, ast.Categories, ast.Costs, ast.Distance, ast.Actions)
+# In the order of building: later kinds refer to earlier ones.
+_BUILDERS: dict[type[ast.Syntax], Callable[[Declared, Any], CompiledDeclaration]] = {
+    ast.Input: build_input,
+    ast.Hierarchy: build_hierarchy,
+    ast.Category: build_category,
+    ast.Categories: build_categories,
+    ast.Costs: build_costs,
+    ast.Distance: build_distance,
+    ast.Actions: build_actions,
+}
+_ORDER = (ast.Param, *_BUILDERS)
 
 Data = ast.Param | ast.Input | ast.Hierarchy | ast.Category | ast.Categories | ast.Costs | ast.Distance | ast.Actions
 
@@ -137,20 +142,4 @@ def _names(d: Declared, spec: ast.Spec) -> list[Data]:
 
 
 def _build(d: Declared, x: Data, params: Mapping[str, float]) -> CompiledDeclaration:
-    match x:
-        case ast.Param():
-            return build_param(d, x, params)
-        case ast.Input():
-            return build_input(d, x)
-        case ast.Hierarchy():
-            return build_hierarchy(d, x)
-        case ast.Category():
-            return build_category(d, x)
-        case ast.Categories():
-            return build_categories(d, x)
-        case ast.Costs():
-            return build_costs(d, x)
-        case ast.Distance():
-            return build_distance(d, x)
-        case ast.Actions():
-            return build_actions(d, x)
+    return build_param(d, x, params) if isinstance(x, ast.Param) else _BUILDERS[type(x)](d, x)

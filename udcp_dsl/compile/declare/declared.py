@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 from udcp_dsl.compile.sources import Files
 from udcp_dsl.diagnostics import Diagnostic, Fix, Related, Span, Suggestion, known_names, suggest
 from udcp_dsl.expression.domain import Actions, Category, Costs, Family, Hierarchy, Metric
-from udcp_dsl.expression.rows.declared import RowInput
+from udcp_dsl.expression.inputs import RowInput
 from udcp_dsl.language import ast
 
 # Most names that unknown ones are compared with, per spec: a thousand misspelt labels are one mistake, for which the
@@ -65,3 +65,49 @@ class Declared:
 
 class DeclarationFailed(Exception):
     """Raised to give up one declaration, whose error is already reported; the others go on."""
+
+
+Data = ast.Hierarchy | ast.Category | ast.Categories | ast.Costs | ast.Distance | ast.Actions
+
+
+class DeclarationCache:
+    """The results of the last run with their warnings, for editors that compile a text after every keystroke.
+
+    A declaration depends on its own text, the labels, the bytes of its file and the declaration that it refers to. If
+    all four are unchanged, so is the result. A declaration with an error is compiled again, because its suggestions
+    name other things.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[tuple[object, ...], tuple[CompiledDeclaration, Span, list[Diagnostic]]] = {}
+        self._now: dict[tuple[object, ...], tuple[CompiledDeclaration, Span, list[Diagnostic]]] = {}
+
+    def get_or_build(self, d: Declared, x: Data, build: Callable[[], CompiledDeclaration]) -> CompiledDeclaration:
+        """The kept result for `x`, with its warnings moved to their present places; else the result of `build`."""
+        key = self._key(d, x)
+        found = self._before.get(key)
+        if found is None:
+            many = len(d.diagnostics)
+            thing = build()
+            made = d.diagnostics[many:]
+            if any(diagnostic.severity == "error" for diagnostic in made):
+                return thing
+            found = thing, x.span, made
+        else:
+            thing, span, made = found
+            d.diagnostics += [y.moved(x.span.source, x.span.start - span.start) for y in made]
+        self._now[key] = found
+        return thing
+
+    def drop_unused(self) -> None:
+        """Keep only the results that this run used."""
+        self._before, self._now = self._now, {}
+
+    @staticmethod
+    def _key(d: Declared, x: Data) -> tuple[object, ...]:
+        # By id: what this declaration refers to is kept as well, so that no other object gets its id.
+        of = x.of.head.text if isinstance(x, ast.Costs | ast.Distance) and x.of is not None else None
+        if isinstance(x, ast.Distance) and isinstance(x.body, ast.Path):
+            of = x.body.hierarchy.text
+        data = d.files.read(x.body.path) if isinstance(x.body, ast.File) else None
+        return x.span.text, d.labels, d.label_column, data, None if of is None else id(d.things.get(of))

@@ -71,21 +71,15 @@ def level_of(
         depth = int(part.argument.text[:20]) if re.fullmatch("[0-9]+", part.argument.text) else -1
         if 0 <= depth <= h.height:
             return depth
-        d.error(
-            "E213",
-            part.span,
-            f"{h.name!r} has no level {part.argument.text}",
-            f"levels run from 0 (the root) to {h.height}",
-        )
+        way_out = f"levels run from 0 (the root) to {h.height}"
+        d.error("E213", part.span, f"{h.name!r} has no level {part.argument.text}", way_out)
         return None
     if isinstance(part, ast.Name) and part.text in h.levels:
         return h.levels.index(part.text) + 1
     text = part.text if isinstance(part, ast.Name) else part.span.text
     suggestion = d.suggest_name(text, h.levels)
-    way_out, fixes = (
-        suggestion.help or f"its levels have no names: write {_level_example(h)}",
-        suggestion.fixes(part.span, name_text),
-    )
+    way_out = suggestion.help or f"its levels have no names: write {_level_example(h)}"
+    fixes = suggestion.fixes(part.span, name_text)
     if isinstance(part, ast.Name) and text in h.names:
         node = f"node({part.span.text})"
         way_out = f"{text!r} is a node: write {h.name}.{node}"

@@ -10,6 +10,8 @@ from udcp_dsl.diagnostics import Related
 from udcp_dsl.expression.domain import Hierarchy
 from udcp_dsl.language import ast
 
+_ONE_PLACE = "a label has one place in a tree: remove one"
+
 
 def build_hierarchy(d: Declared, x: ast.Hierarchy) -> Hierarchy:
     levels: tuple[str, ...] = ()
@@ -34,12 +36,8 @@ def _paths_in_place(d: Declared, x: ast.Hierarchy) -> list[tuple[str, ...]]:
     good = _place(d, x.body, above_label, listed_at)
     missing = [label for label, above in zip(d.labels, above_label, strict=True) if above is None]
     if missing and good:
-        d.error(
-            "E230",
-            x.name.span,
-            f"hierarchy {x.name.text!r} does not contain {listed(missing, 'label')}",
-            "put every label in it",
-        )
+        message = f"hierarchy {x.name.text!r} does not contain {listed(missing, 'label')}"
+        d.error("E230", x.name.span, message, "put every label in it")
         good = False
     if not good:
         raise DeclarationFailed
@@ -75,13 +73,8 @@ def _place(
                 continue
             first = listed_at[y]
             if first is not None:
-                d.error(
-                    "E231",
-                    part.span,
-                    f"label {name!r} appears twice in the hierarchy",
-                    "a label has one place in a tree: remove one",
-                    related=[Related(first.span, LISTED_FIRST)],
-                )
+                message, way_out = f"label {name!r} appears twice in the hierarchy", _ONE_PLACE
+                d.error("E231", part.span, message, way_out, related=[Related(first.span, LISTED_FIRST)])
                 good = False
             above_label[y], listed_at[y] = above, first or part
     report_unknown(d, unknown, d.labels, filter(None, listed_at), "label")
@@ -122,8 +115,7 @@ def _paths_from_json(file: ast.File, value: object) -> dict[str, tuple[str, ...]
             stack.extend((inner, above) for inner in reversed(part))
         elif isinstance(part, str) or (isinstance(part, int) and not isinstance(part, bool)):
             if str(part) in found:
-                way_out = "a label has one place in a tree: remove one"
-                raise FileFault("E231", f"{file.path}: label {str(part)!r} appears twice in the hierarchy", way_out)
+                raise FileFault("E231", f"{file.path}: label {str(part)!r} appears twice in the hierarchy", _ONE_PLACE)
             found[str(part)] = above
         else:
             where = " > ".join(above) or "the top"

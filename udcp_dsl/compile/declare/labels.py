@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -133,21 +133,29 @@ def report_unknown(
 
 def positions(d: Declared, items: Sequence[ast.Item]) -> Ints:
     """The positions of listed labels; every unknown or repeated one is reported before giving up."""
-    found: dict[int, ast.Item] = {}
+    found, good = find(d, items, d.index, "label", "is listed twice", "list it once")
+    if not good:
+        raise DeclarationFailed
+    return np.array(sorted(found), dtype=np.int64)
+
+
+def find(
+    d: Declared, items: Sequence[ast.Item], index: Mapping[str, int], what: str, again: str, way_out: str
+) -> tuple[dict[int, int], bool]:
+    """The number of the item that lists each position, and whether there was no error, all of which are reported."""
+    found: dict[int, int] = {}
     unknown: list[tuple[ast.Item, str]] = []
     good = True
-    for item in items:
+    for number, item in enumerate(items):
         for name in expand(item):
-            y = d.index.get(name)
+            y = index.get(name)
             if y is None:
                 unknown.append((item, name))
                 break
             if y in found:
-                report_twice(d, item, f"label {name!r} is listed twice", "list it once", found[y])
+                report_twice(d, item, f"{what} {name!r} {again}", way_out, items[found[y]])
                 good = False
                 break
-            found[y] = item
-    report_unknown(d, unknown, d.labels, items, "label")
-    if unknown or not good:
-        raise DeclarationFailed
-    return np.array(sorted(found), dtype=np.int64)
+            found[y] = number
+    report_unknown(d, unknown, tuple(index), items, what)
+    return found, good and not unknown

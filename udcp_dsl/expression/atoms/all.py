@@ -8,9 +8,8 @@ import numpy as np
 
 from udcp_dsl.expression.atoms.atom import CategoryAtom, Held, Increment, LinearIncrement, Sets
 from udcp_dsl.expression.domain import Category, Floats, Ints
-from udcp_dsl.expression.entries import CompletedCategories
 from udcp_dsl.expression.forms import Additive
-from udcp_dsl.expression.growth import Completes
+from udcp_dsl.expression.growth import CompletedCategories, Completes
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
 

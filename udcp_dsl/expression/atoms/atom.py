@@ -19,10 +19,9 @@ import numpy.typing as npt
 from udcp_dsl.diagnostics import Span
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import Actions, Bools, Category, Costs, Floats, Ints, Metric
-from udcp_dsl.expression.entries import Entries
 from udcp_dsl.expression.facts import Interval, Rules, atom
 from udcp_dsl.expression.forms import Additive
-from udcp_dsl.expression.growth import Growth
+from udcp_dsl.expression.growth import Entries, Growth
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
 # From this many labels per member of a set on, reading the members is faster than reading the mask.

@@ -15,10 +15,9 @@ from udcp_dsl.expression.atoms.atom import DistanceAtom, Held, Increment, Sets
 from udcp_dsl.expression.atoms.balls import least_ball
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import CategoryMetric, DenseMetric, Floats, Ints, Metric, TreeMetric
-from udcp_dsl.expression.entries import FarthestPair, MinMaxTable
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive
-from udcp_dsl.expression.growth import Farthest
+from udcp_dsl.expression.growth import Farthest, FarthestPair, MinMaxTable
 from udcp_dsl.expression.linear import Affine, Lowering, Push, total
 
 

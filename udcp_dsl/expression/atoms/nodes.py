@@ -14,9 +14,9 @@ import numpy as np
 from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import Floats, Hierarchy, Ints
-from udcp_dsl.expression.entries import CompletedCategories
 from udcp_dsl.expression.facts import Interval
 from udcp_dsl.expression.forms import Additive, Weighted
+from udcp_dsl.expression.growth import CompletedCategories
 from udcp_dsl.expression.linear import Affine, Lowering, Push, total
 
 _PROBED = 6

@@ -15,8 +15,8 @@ from udcp_dsl.expression.atoms.balls import least_ball
 from udcp_dsl.expression.atoms.diameter import farthest
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import DenseMetric, Floats, Ints, TreeMetric
-from udcp_dsl.expression.entries import MinMaxTable
 from udcp_dsl.expression.facts import Interval
+from udcp_dsl.expression.growth import MinMaxTable
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from udcp_dsl.expression.atoms.atom import DistanceAtom, Held, Increment, Sets
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import DenseMetric, Floats, Ints, Metric, TreeMetric
-from udcp_dsl.expression.entries import PairSum
 from udcp_dsl.expression.facts import Interval
+from udcp_dsl.expression.growth import PairSum
 from udcp_dsl.expression.linear import Affine, Lowering, Push, total
 
 

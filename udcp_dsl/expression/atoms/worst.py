@@ -13,8 +13,8 @@ import numpy as np
 from udcp_dsl.expression.atoms.atom import Atom, Held, Increment, Sets, fingerprint
 from udcp_dsl.expression.attainable import Grid
 from udcp_dsl.expression.domain import Actions, Floats, Ints
-from udcp_dsl.expression.entries import MinMaxTable
 from udcp_dsl.expression.facts import Interval
+from udcp_dsl.expression.growth import MinMaxTable
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
 

@@ -32,7 +32,7 @@ from udcp_dsl.rows.columns import to_array
 from udcp_dsl.rows.rows import Rows
 
 if TYPE_CHECKING:
-    from udcp_dsl.expression.rows.given import RowInputs
+    from udcp_dsl.expression.given import RowInputs
     from udcp_dsl.loss import Loss
     from udcp_dsl.predict.oracle import Indices, Masks, Oracle, Probabilities
 

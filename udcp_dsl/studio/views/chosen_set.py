@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from udcp_dsl.expression.rows.declared import RowInput
+from udcp_dsl.expression.inputs import RowInput
 from udcp_dsl.loss import Loss
 from udcp_dsl.report.browser import tree_of
 

@@ -1,4 +1,4 @@
-"""Nodes of an expression whose numbers come with each row.
+"""Numbers that come with each row: `input km in [0, 200]`, `costs fee per row in [0, 500]`, and nodes that read them.
 
 A spec with inputs is checked with these nodes: from them, facts are proved for all values in the ranges, and many rows
 are evaluated at once. Oracles never see them: they get the expression of a row, in which all numbers are known.
@@ -6,7 +6,7 @@ are evaluated at once. Oracles never see them: they get the expression of a row,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,11 +14,84 @@ import numpy as np
 
 from udcp_dsl.expression import facts as rules
 from udcp_dsl.expression.atoms import Atom, Sets
-from udcp_dsl.expression.domain import Floats
-from udcp_dsl.expression.facts import TOLERANCE, Facts, Interval, Rules
+from udcp_dsl.expression.domain import Costs, Family, Floats
+from udcp_dsl.expression.facts import COMPOSED, TOLERANCE, Facts, Interval, Rules, at_least, equal, proved, scale, when
 from udcp_dsl.expression.forms import Additive, Range, Weighted
-from udcp_dsl.expression.ir import Node
-from udcp_dsl.expression.rows.rules import row_choice, row_comparison, row_multiple, row_number
+from udcp_dsl.expression.ir import Add, AtLeast, Equal, Expression, Extremum, Gate, If, Junction, Leaf, Node, Not, Scale
+
+
+@dataclass(frozen=True)
+class RowInput:
+    """An input of a loss: its name, its range, and its entries.
+
+    `entries` is None for one number per row; for costs, it has the labels or the categories of the family `of`.
+    """
+
+    name: str
+    low: float
+    high: float
+    entries: tuple[str, ...] | None = None
+    of: str | None = None
+
+    @property
+    def width(self) -> int | None:
+        """The number of entries per row; None for one number per row."""
+        return None if self.entries is None else len(self.entries)
+
+    def shape(self, n: int | str = "n") -> str:
+        """The shape of the array for n rows, as text."""
+        return f"({n},)" if self.width is None else f"({n}, {self.width})"
+
+    def __str__(self) -> str:
+        what = "a number" if self.width is None else f"{self.width} costs of {self.of or 'labels'}"
+        return f"{self.name}: {what} per row in [{self.low:g}, {self.high:g}]"
+
+    @property
+    def entry_columns(self) -> tuple[str, ...]:
+        """The columns of a table that has one column per entry instead of a column of lists: fee.gp, fee.nurse."""
+        return tuple(f"{self.name}.{entry}" for entry in self.entries or ())
+
+    @property
+    def example(self) -> Floats:
+        """An example of one row: the middle of the range, or for costs distinct numbers from the range."""
+        shares = np.array(0.5) if self.width is None else (1 + np.arange(self.width)) / (1 + self.width)
+        return np.asarray(self.low * (1 - shares) + self.high * shares)
+
+
+@dataclass(frozen=True, eq=False)
+class RowCosts(Costs):
+    """Costs that come with each row; `values` is a placeholder, with all costs at the upper end of the range."""
+
+    low: float = 0.0
+    high: float = 0.0
+
+    @staticmethod
+    def of_range(name: str, many: int, of: Family | None, low: float, high: float) -> RowCosts:
+        return RowCosts(name, np.full(many, high), of, low, high)
+
+    def extreme_costs(self) -> tuple[Costs, Costs, Costs]:
+        """Costs at the lower end, at the upper end, and alternating: what is proved for all three holds for any."""
+        many = len(self.values)
+        alternating = np.where(np.arange(many) % 2 == 0, self.low, self.high)
+        return (
+            Costs(self.name, np.full(many, self.low), self.of),
+            Costs(self.name, np.full(many, self.high), self.of),
+            Costs(self.name, alternating, self.of),
+        )
+
+
+def row_multiple(factor: Interval, e: Facts) -> Rules:
+    """e times a number from a range."""
+    if factor.constant:
+        return scale(factor.lo, e)
+    products = [a * b for a in factor for b in e.interval]
+    interval = Interval(min(products), max(products))
+    up, down = scale(1.0, e).facts, scale(-1.0, e).facts
+    if factor.lo >= 0 or factor.hi <= 0:
+        return Rules(interval, up if factor.lo >= 0 else down)
+    either_sign = {name: when("so are its multiples of either sign", up[name], down[name]) for name in COMPOSED}
+    return Rules(interval, either_sign)
+
 
 Given = Mapping[str, Floats]  # the inputs of n rows, by name: (n,) or (n, entries)
 
@@ -30,7 +103,7 @@ class RowNumber(Node):
     interval: Interval
 
     def rules(self, *operands: Facts) -> Rules:
-        return row_number(self.interval)
+        return Rules(self.interval, {name: proved("no set changes it") for name in COMPOSED})
 
     def additive(self, *operands: Additive | None) -> Additive:
         return Additive(Range(*self.interval), np.zeros(self.K))  # type: ignore[arg-type]
@@ -163,7 +236,10 @@ class RowChoice(Node):
         return np.where(operands[0] > 0.5, operands[1], operands[2])
 
     def rules(self, *operands: Facts) -> Rules:
-        return row_choice(operands[1:])
+        branches = operands[1:]
+        interval = Interval(min(f.interval.lo for f in branches), max(f.interval.hi for f in branches))
+        named = {name: [getattr(f, name) for f in branches] for name in COMPOSED}
+        return Rules(interval, {name: when("every branch is", *needs) for name, needs in named.items()})
 
     def additive(self, *operands: Additive | None) -> Additive | None:
         """i * e + (1 - i) * f, with ranges for i and 1 - i: the form does not know that only one of them is 1."""
@@ -195,4 +271,57 @@ class RowComparison(Node):
         left, right = operands
         gap = rules.add([left, rules.negate(right)])
         facts = rules.with_facts(left, gap.facts, gap.interval)
-        return row_comparison(facts, self.k.interval, self.operator, self.span)
+        slack = TOLERANCE * max(1.0, *map(abs, self.k.interval))
+        return (equal if self.operator == "==" else at_least)(facts, 0.0, slack, self.span)
+
+
+def has_row_numbers(expression: Expression) -> bool:
+    """Whether some numbers of the expression come with each row."""
+    return any(isinstance(node, RowNumber | RowLeaf) for node in expression.nodes)
+
+
+def ends_on(expression: Expression, members: np.typing.NDArray[np.bool_]) -> dict[int, Interval]:
+    """The interval of every node, by `id`, on the set of a mask (K,)."""
+    one = Sets(members[None, :])
+    found: dict[int, Interval] = {}
+    for node in expression.nodes:
+        if isinstance(node, RowNumber):
+            found[id(node)] = node.interval
+        elif isinstance(node, RowLeaf):
+            found[id(node)] = _spanned([float(atom.batch(one)[0]) for atom in (node.low, node.high)])
+        elif isinstance(node, Leaf):
+            found[id(node)] = _exactly(float(node.atom.batch(one)[0]))
+        else:
+            found[id(node)] = _ends(node, [found[id(part)] for part in node.children])
+    return found
+
+
+def _ends(node: Node, parts: Sequence[Interval]) -> Interval:
+    lows, highs = [part.lo for part in parts], [part.hi for part in parts]
+    if all(part.constant for part in parts):
+        return _exactly(float(np.asarray(node.value(*(np.array([low]) for low in lows))).reshape(-1)[0]))
+    match node:
+        case Add():
+            return Interval(sum(lows), sum(highs))
+        case Scale():
+            return _spanned([node.factor * lows[0], node.factor * highs[0]])
+        case Gate() | RowScale():
+            return _spanned([a * b for a in parts[0] for b in parts[1]])
+        case Extremum() | Junction() | AtLeast():  # these never fall when an operand rises
+            return Interval(*(float(np.asarray(node.value(*map(np.asarray, side)))) for side in (lows, highs)))
+        case Not():
+            return Interval(1 - highs[0], 1 - lows[0])
+        case If() | RowChoice():
+            return parts[1 if lows[0] else 2] if parts[0].constant else _spanned([*parts[1], *parts[2]])
+        case Equal() | RowComparison():
+            return Interval(0.0, 1.0)
+        case _:
+            raise TypeError(f"{type(node).__name__} has no interval on one set")
+
+
+def _exactly(value: float) -> Interval:
+    return Interval(value, value)
+
+
+def _spanned(values: Sequence[float]) -> Interval:
+    return Interval(min(values), max(values))

@@ -17,7 +17,7 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError, RowFault, did_you_mean
 from udcp_dsl.expression.domain import Bools, Floats
-from udcp_dsl.expression.rows.declared import RowInput
+from udcp_dsl.expression.inputs import RowInput
 
 Declared = Mapping[str, RowInput]
 
@@ -137,15 +137,16 @@ def one_row(declared: Declared, given: Any, known: Sequence[str] = ()) -> RowInp
     return inputs_of(declared, single, 1, known=known)
 
 
-def _named_entries(x: RowInput, value: Mapping[str, Any]) -> list[Any]:
+def _named_entries(x: RowInput, value: Mapping[str, Any], what: str = "number") -> list[Any]:
+    """The values of a mapping from entries, in the order of the entries; `what` each is."""
     assert x.entries is not None
-    value = {str(entry): number for entry, number in value.items()}
-    for entry in value:
-        if entry not in x.entries:
-            raise InputError(f"input {x.name!r} has no entry {entry!r}; {did_you_mean(entry, x.entries)}")
-    missing = [entry for entry in x.entries if entry not in value]
-    if missing:
-        raise InputError(f"input {x.name!r} has no number for {missing[0]!r}: give one for each of {len(x.entries)}")
+    value = {str(entry): found for entry, found in value.items()}
+    unknown = next((entry for entry in value if entry not in x.entries), None)
+    if unknown is not None:
+        raise InputError(f"input {x.name!r} has no entry {unknown!r}; {did_you_mean(unknown, x.entries)}")
+    lacking = next((entry for entry in x.entries if entry not in value), None)
+    if lacking is not None:
+        raise InputError(f"input {x.name!r} has no {what} for {lacking!r}: give one for each of {x.width}")
     return [value[entry] for entry in x.entries]
 
 
@@ -315,15 +316,8 @@ def _numbers(x: RowInput, given: Any) -> tuple[Floats, bool, str]:
 
 def _of_entries(x: RowInput, given: Any) -> Any:
     """Stack the columns of a mapping or frame, one per entry, in the order of the entries."""
-    assert x.entries is not None
-    columns = {str(name): given[name] for name in (given if isinstance(given, Mapping) else given.columns)}
-    unknown = next((name for name in columns if name not in x.entries), None)
-    if unknown is not None:
-        raise InputError(f"input {x.name!r} has no entry {unknown!r}; {did_you_mean(unknown, x.entries)}")
-    lacking = next((entry for entry in x.entries if entry not in columns), None)
-    if lacking is not None:
-        raise InputError(f"input {x.name!r} has no column for {lacking!r}: give one for each of {x.width}")
-    found = [_plain(x, columns[entry]) for entry in x.entries]
+    columns = {name: given[name] for name in (given if isinstance(given, Mapping) else given.columns)}
+    found = [_plain(x, column) for column in _named_entries(x, columns, "column")]
     if len({column.shape for column in found}) > 1 or found[0].ndim != 1:
         raise InputError(f"the columns of input {x.name!r} differ in shape: give one number per row in each")
     return np.stack(found, axis=1)

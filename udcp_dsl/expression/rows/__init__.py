@@ -1,1 +1,0 @@
-"""Numbers that come with each row: their declarations, their ranges in facts, and their values in expressions."""
