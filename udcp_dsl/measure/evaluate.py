@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, worded
 from udcp_dsl.expression.decisions import HANDED_OVER, KEPT
 from udcp_dsl.measure.coverage import LeastCovered, Part, share_text
 from udcp_dsl.measure.limits import LimitMeasure, LimitPoints, limit_lines, limit_table, measure_limits
@@ -412,7 +412,9 @@ def evaluate(
     rows = predictor.rows(probs, y, class_names=class_names, **own)
     warn_of_another_order(rows)
     if predictor.promise.by_group and rows.groups is None:
-        raise InputError("calibrated by group, so the evaluation needs the group of each row: give groups=")
+        raise InputError(
+            "calibrated by group, so the evaluation needs the group of each row: give " + worded("groups=", "--group")
+        )
     if predictor.randomize:
         warn_of_shared_draws(rows, predictor.seed)
     points, unproved, full = [], list[int | None](), 0

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.deprecation import deprecated
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, worded
 from udcp_dsl.expression.decisions import Decided
 from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.loss import Loss
@@ -569,7 +569,7 @@ class SetPredictor(DescribedPredictor):
         first, known = self.fitted, ", ".join(map(show_level, self.fits))
         if alpha is None:
             if len(self.fits) > 1:
-                raise InputError(f"calibrated for several alphas: give alpha, one of {known}")
+                raise InputError(f"calibrated for several alphas: give {worded('alpha', '--alpha')}, one of {known}")
             return first.alpha
         level = exact_level(alpha, below=first.context.rule.below)
         if level not in self.fits:
@@ -736,8 +736,12 @@ class SetPredictor(DescribedPredictor):
             came, own = (", ".join(names[:_NAMED]) for names in (self.columns, self.loss.labels))
             raise InputError(
                 f"the columns have no names, and calibration matched them by name, in another order ({came} ...) than "
-                f"that of the spec ({own} ...): name their order, class_names=[...] (class_names=loss.labels for that "
-                "of the spec), or give a frame or table whose columns are labels"
+                f"that of the spec ({own} ...): name their order, "
+                + worded(
+                    "class_names=[...] (class_names=loss.labels for that of the spec)",
+                    "--class-names (udcp check lists the labels)",
+                )
+                + f", or give {worded('a frame or table', 'a table')} whose columns are labels"
             )
 
     def _rows_of(self, probs: Any, beside: Mapping[str, Any], **how: Any) -> Rows:
@@ -800,9 +804,11 @@ class SetPredictor(DescribedPredictor):
         """Refuse missing groups, and a groups argument that is not used; unused groups within `Rows` are allowed."""
         by_group = self.promise.by_group
         if rows.groups is None and by_group:
-            raise InputError("thresholds are by group: give the group of each row, groups=")
+            raise InputError("thresholds are by group: give the group of each row, " + worded("groups=", "--group"))
         if given is not None and not by_group:
-            way_out = 'leave out groups=, or calibrate with conditional="group"'
+            way_out = worded(
+                'leave out groups=, or calibrate with conditional="group"', "leave out --group, or calibrate with it"
+            )
             raise InputError(f"thresholds are not by group (conditional is {self.conditional!r}): {way_out}")
 
     def true_scores(self, rows: Rows, alpha: Fraction | None = None) -> npt.NDArray[np.float64]:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, worded
 from udcp_dsl.predict.calibrate.checked import RESAVE, FloatArray, decode, encode, fields
 from udcp_dsl.predict.calibrate.levels import show_level
 from udcp_dsl.predict.calibrate.rule import Rule
@@ -71,7 +71,9 @@ class Cellwise:
                 f"groups= is given, but the predictor was not calibrated by group: calibrate with {asked('group')}"
             )
         if used and not given:
-            raise InputError("calibrated by group, so prediction needs the group of each row: give groups=")
+            raise InputError(
+                "calibrated by group, so prediction needs the group of each row: give " + worded("groups=", "--group")
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from udcp_dsl.diagnostics import warn
+from udcp_dsl.diagnostics import warn, worded
 from udcp_dsl.predict.calibrate.cells import Cellwise
 from udcp_dsl.predict.calibrate.levels import show_level
 from udcp_dsl.predict.calibrate.rule import Rule
@@ -58,7 +58,7 @@ def warn_of_too_few(
     if cells.by_difficulty:
         remedy += ", or fewer bins"
     elif (cells.by_group or cells.by_class) and not pool:
-        remedy += ", or pool=True (smaller sets, no guarantee within those)"
+        remedy += f", or {worded('pool=True', '--pool')} (smaller sets, no guarantee within those)"
     warn(f"too few calibration rows: {'; '.join(faults)}. So {effect}; {remedy}", CalibrationWarning)
 
 

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from udcp_dsl.diagnostics import InputError, RowFault
+from udcp_dsl.diagnostics import InputError, RowFault, worded
 from udcp_dsl.predict.calibrate.cells import Cellwise, Conditional
 from udcp_dsl.predict.calibrate.checked import FloatArray, IntArray
 from udcp_dsl.predict.calibrate.shortage import listed
@@ -72,7 +72,8 @@ class Strata(Cellwise):
                 row,
                 "",
                 f": group {names[row]!r} is not among the calibration rows; known: "
-                f"{listed(list(map(repr, self.names)))}; calibrate with rows of it, or pool=True",
+                f"{listed(list(map(repr, self.names)))}; calibrate with rows of it, or "
+                + worded("pool=True", "--pool"),
             )
         return codes
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from udcp_dsl.diagnostics import InputError, warn
+from udcp_dsl.diagnostics import InputError, warn, worded
 from udcp_dsl.predict.calibrate.cells import Cell, cell_as_dict, cell_from_dict, make_cell
 from udcp_dsl.predict.calibrate.checked import (
     RESAVE,
@@ -143,7 +143,8 @@ class Calibration:
             raise InputError("calibrated by stratum, so prediction needs the stratum of each row")
         if self.pooled is None and bool((codes < 0).any()):
             row = int(np.argmax(codes < 0))
-            raise InputError(f"row {row}: it has no stratum among the calibration rows; calibrate with pool=True")
+            pool = worded("pool=True", "--pool")
+            raise InputError(f"row {row}: it has no stratum among the calibration rows; calibrate with {pool}")
         return self._deciding[codes].reshape(-1, 1)  # -1, for an unseen group, is the pooled cell
 
     def as_dict(self) -> dict[str, object]:
@@ -258,9 +259,11 @@ def points_of(strata: Strata, codes: ArrayLike | None, n: int) -> list[IntArray 
 
 def _check_pool(pool: bool, strata: Strata) -> None:
     if pool and strata.is_marginal:
-        raise InputError('pool=True needs conditional="group" or "class": marginal calibration pools all rows anyway')
+        needs = worded('pool=True needs conditional="group" or "class"', "--pool needs --group or --conditional class")
+        raise InputError(f"{needs}: marginal calibration pools all rows anyway")
     if pool and strata.by_difficulty:
-        raise InputError("pool=True does not apply to difficulty bins, which are merged if too small: use fewer bins")
+        merged = "does not apply to difficulty bins, which are merged if too small: use fewer bins"
+        raise InputError(f"{worded('pool=True', '--pool')} {merged}")
 
 
 def _check_scores(scores: FloatArray, randomize: bool) -> None:
@@ -268,7 +271,8 @@ def _check_scores(scores: FloatArray, randomize: bool) -> None:
         raise InputError("no calibration scores are given: give at least one")
     if randomize and bool(np.isneginf(scores).any()):
         row = int(np.argmax(np.isneginf(scores)))
-        raise InputError(f"row {row}: the score is -inf, which cannot be randomized: use randomize=False")
+        way_out = worded("use randomize=False", "leave out --randomize")
+        raise InputError(f"row {row}: the score is -inf, which cannot be randomized: {way_out}")
 
 
 def _weights_and_harms(
