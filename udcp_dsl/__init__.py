@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from udcp_dsl.measure.compare import compare
     from udcp_dsl.measure.comparison import Comparison
     from udcp_dsl.measure.evaluate import Evaluation, evaluate
+    from udcp_dsl.measure.gap import Gap, gap
     from udcp_dsl.measure.monitor import Monitor
     from udcp_dsl.measure.monitored import Alarm
     from udcp_dsl.measure.sweep import Sweep, sweep
@@ -37,6 +38,7 @@ __all__ = [
     "Comparison",
     "Evaluation",
     "Fit",
+    "Gap",
     "InputError",
     "LabelShift",
     "Loss",
@@ -52,6 +54,7 @@ __all__ = [
     "compare",
     "evaluate",
     "fit_params",
+    "gap",
     "load",
     "loads",
     "make_oracle",
@@ -67,6 +70,7 @@ __getattr__, __dir__ = on_first_use(
         "fit": "Fit fit_params",
         "loss": "Loss load loads",
         "measure.evaluate": "Evaluation evaluate",
+        "measure.gap": "Gap gap",
         "measure.compare": "compare",
         "measure.comparison": "Comparison",
         "measure.monitor": "Monitor",

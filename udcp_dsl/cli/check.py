@@ -9,7 +9,6 @@ import click
 
 from udcp_dsl.cli.ending import FAILED, finish, wants_json
 from udcp_dsl.cli.row_options import check_output
-from udcp_dsl.cli.solving import solving_oracle
 from udcp_dsl.cli.spec import reads_spec
 from udcp_dsl.cli.terminal import show_diagnostics
 from udcp_dsl.showing import MARKS, Column, Description, Line, Styled, Table
@@ -48,6 +47,8 @@ def command(loss: Loss, sized: bool, model_file: str | None, why: bool, timed: b
     from udcp_dsl.spec_warnings import findings_table, spec_warnings
 
     if model_file is not None:
+        from udcp_dsl.measure.gap import solving_oracle
+
         check_output(model_file)
         solving_oracle(loss).export(model_file)
     size, no_model = _model_size(loss) if sized or model_file is not None else (None, None)

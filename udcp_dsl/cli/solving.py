@@ -12,13 +12,12 @@ import click
 
 from udcp_dsl.cli.progress import step_counter, waiting
 from udcp_dsl.cli.terminal import tell
-from udcp_dsl.diagnostics import InputError, OracleError
+from udcp_dsl.diagnostics import InputError
 from udcp_dsl.threads import available_cores
 
 if TYPE_CHECKING:
     from udcp_dsl.cluster.dask import Cluster
-    from udcp_dsl.loss import Loss
-    from udcp_dsl.predict.oracle import Oracle, SolvingOracle
+    from udcp_dsl.predict.oracle import Oracle
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -129,16 +128,6 @@ def solving(
         oracle.running(workers=most, checkpoint=computing.resume, advance=advance),
     ):
         yield None
-
-
-def solving_oracle(loss: Loss, **options: object) -> SolvingOracle:
-    """The oracle `ilp`, which reports whether the cost of a set is proved optimal."""
-    from udcp_dsl.predict.oracle import SolvingOracle, make_oracle
-
-    exact = make_oracle("ilp", loss, **options)
-    if not isinstance(exact, SolvingOracle):
-        raise OracleError("oracle 'ilp' comes from another package and reports no proved costs: uninstall that package")
-    return exact
 
 
 @contextmanager
