@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from udcp_dsl.cli.progress import step_counter, waiting
+from udcp_dsl.cli.progress import waiting
 from udcp_dsl.cli.terminal import tell
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.threads import available_cores
@@ -124,8 +124,8 @@ def solving(
         return
     most = computing.workers or (available_cores() if rows is None or rows >= _WORTH_WORKERS else 1)
     with (
-        step_counter(rows, doing) as advance,
-        oracle.running(workers=most, checkpoint=computing.resume, advance=advance),
+        waiting(doing, rows) as work,
+        oracle.running(workers=most, checkpoint=computing.resume, advance=work.advance),
     ):
         yield None
 
