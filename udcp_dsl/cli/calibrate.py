@@ -11,14 +11,6 @@ from udcp_dsl.cli.promise_options import asks
 from udcp_dsl.cli.row_options import RowOptions, check_output, chooses_oracle, collect_warnings, reads_rows
 from udcp_dsl.cli.solving import Computing, chooses_engine, computes, on_cluster, solving
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
-from udcp_dsl.cli.thresholds import (
-    calibration_as_data,
-    found_lines,
-    limits_shown,
-    spec_findings,
-    threshold_table,
-    tuning_lines,
-)
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.predict.promise import Promise
 from udcp_dsl.showing import Description, Styled
@@ -28,6 +20,7 @@ if TYPE_CHECKING:
 
     from udcp_dsl.loss import Loss
     from udcp_dsl.predict.predictor import SetPredictor
+    from udcp_dsl.rows.rows import Rows
     from udcp_dsl.spec_warnings import SpecFinding
 
 
@@ -87,19 +80,43 @@ def command(
         return [output]
 
     as_they_are = not computing.dask and not any(how.values())
-    findings = spec_findings(predictor, rows if as_they_are else None)
+    findings = _spec_findings(predictor, rows if as_they_are else None)
     diagnostics += [found.diagnostic for found in findings]
     described = _described(predictor, output, accuracy, len(rows), findings)
     return finish(described, {"diagnostics": diagnostics, "warnings": warnings}, write=write, key="file", message="")
 
 
+def _spec_findings(predictor: SetPredictor, rows: Rows | None) -> tuple[SpecFinding, ...]:
+    """Findings W602 to W605 about the spec, for sets on rows like these and for the calibrated price."""
+    from udcp_dsl.predict.described import cells
+    from udcp_dsl.rows.columns import to_array
+    from udcp_dsl.spec_warnings import some_rows, spec_warnings
+
+    promise = predictor.promise
+    priced = (
+        predictor.oracle.name == "price"
+        and promise.risk is None
+        and not predictor.fitted.thresholds.calibration.weighted
+    )
+    taus = [tau for alpha in predictor.alphas for _, _, tau in cells(predictor, alpha)] if priced else []
+    P = None if rows is None else to_array(predictor.repaired(rows.take(some_rows(len(rows))).P))
+    return spec_warnings(predictor.loss, P, max(taus, default=None))
+
+
 def _described(
     predictor: SetPredictor, output: str, accuracy: float, rows: int, findings: Sequence[SpecFinding]
 ) -> Description:
+    from udcp_dsl.predict.described import (
+        calibration_as_data,
+        found_lines,
+        limits_shown,
+        threshold_table,
+        tuning_lines,
+    )
     from udcp_dsl.predict.oracle import default_options
     from udcp_dsl.spec_warnings import findings_table
 
-    name, tuning, anchors = predictor.oracle.name, predictor.tuning, predictor.anchors
+    name, anchors = predictor.oracle.name, predictor.anchors
     limit_table, limit_lines = limits_shown(predictor)
     measured = [fitted.in_sample for fitted in predictor.fits.values() if fitted.in_sample is not None]
     defaults = default_options(name)
@@ -126,7 +143,7 @@ def _described(
             f"options: {', '.join(settings)}" if settings else "",
         ),
         tables=(threshold_table(predictor), limit_table, findings_table(findings)),
-        notes=(*limit_lines, *(() if tuning is None else tuning_lines(tuning))),
+        notes=(*limit_lines, *tuning_lines(predictor.tuning)),
         data={
             "rows": rows,
             "accuracy": accuracy,
