@@ -9,15 +9,15 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from udcp_dsl.measure.evaluate import QUARTERS, Measures
+from udcp_dsl.measure.coverage import Stratum
+from udcp_dsl.measure.evaluate import QUARTERS, SIZE_BINS, Measures, pooled_by
 from udcp_dsl.predict.calibrate import show_level
 from udcp_dsl.predict.repair.reliability import Reliability
 from udcp_dsl.predict.stages.repair import RepairStage
 from udcp_dsl.report import look as palette
-from udcp_dsl.report import plots, strata
+from udcp_dsl.report import plots
 from udcp_dsl.report.look import Style, number, percent, shown, target
 from udcp_dsl.report.plots import Hover
-from udcp_dsl.report.strata import FEWEST, Point
 
 if TYPE_CHECKING:
     from udcp_dsl.measure.comparison import Comparison, Summary
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 WORST = 8  # classes that are shown one by one
 GROUPS = 12  # groups that are shown
 HEADLINES = 3  # losses in the first figure
+FEWEST = 5  # fewest rows of a fold for a coverage worth drawing
 _HEIGHT = 3.1  # inches
 _SQUARE = 4.2  # about as high as wide
 
@@ -152,7 +153,7 @@ def figures_over_alpha(comparison: Comparison, loss: str) -> list[Figure]:
 
 def figures_at(comparison: Comparison, loss: str, alpha: Fraction) -> list[Figure]:
     """The figures of a loss at one level."""
-    splits = strata.evaluations(comparison, loss, alpha)
+    splits = _evaluations(comparison, loss, alpha)
     if not splits:
         return []
     summaries = {s.oracle: s for s in comparison.summaries() if s.loss == loss and s.alpha == alpha}
@@ -174,13 +175,22 @@ def figures_beside(comparison: Comparison, loss: str, alpha: Fraction) -> list[F
     beside = comparison.beside
     if beside is None:
         return []
-    splits = strata.evaluations(beside, loss, alpha)
+    splits = _evaluations(beside, loss, alpha)
     looks = {oracle: style for oracle, style in _looks(beside).items() if oracle in splits}
     found = _by_difficulty(splits, looks, asked_for(beside, alpha))
     named = (
         replace(figure, name=f"within-bins-{figure.name}", title=f"{figure.title}{beside.within}") for figure in found
     )
     return [_placed(figure, beside, loss, alpha) for figure in named]
+
+
+def _evaluations(comparison: Comparison, loss: str, alpha: Fraction) -> dict[str, list[Measures]]:
+    """The measures by oracle, one per split."""
+    found: dict[str, list[Measures]] = {}
+    for run in comparison.runs:
+        if run.loss == loss and run.alpha == alpha:
+            found.setdefault(run.oracle, []).append(run.evaluation)
+    return found
 
 
 def asked_for(comparison: Comparison, alpha: Fraction) -> float | None:
@@ -244,8 +254,8 @@ def _by_size(
     splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float | None
 ) -> Iterator[Figure]:
     # Empty sets never cover; the table counts them.
-    found = {oracle: [p for p in strata.by_size(held) if p.name != "0"] for oracle, held in splits.items()}
-    order = sorted({p.name for points in found.values() for p in points}, key=strata.first_size)
+    found = {oracle: [p for p in pooled_by(held, "size") if p.name != "0"] for oracle, held in splits.items()}
+    order = [size for size in SIZE_BINS if any(p.name == size for points in found.values() for p in points)]
     yield from _side_by_side(
         "coverage-by-size", "Coverage by size, empty sets aside", "labels in the set", found, order, looks, level
     )
@@ -255,11 +265,12 @@ def _by_size(
             "Probability of the true label against set size",
             "What the classifier gave the true label, on average, where the set had this size: "
             "large sets should stand where it was unsure.",
-            "Mean probability of the true label by set size. " + _points(found, lambda p: f"{p.true_probability:.3f}"),
+            "Mean probability of the true label by set size. "
+            + _points(found, lambda p: f"{p.mean_true_probability:.3f}"),
             _HEIGHT,
             partial(
                 plots.lines,
-                values={o: {p.name: p.true_probability for p in points} for o, points in found.items()},
+                values={o: {p.name: p.mean_true_probability for p in points} for o, points in found.items()},
                 order=order,
                 looks=looks,
                 along="labels in the set",
@@ -272,7 +283,7 @@ def _by_size(
 def _by_difficulty(
     splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float | None
 ) -> Iterator[Figure]:
-    found = {oracle: strata.by_difficulty(held) for oracle, held in splits.items()}
+    found = {oracle: pooled_by(held, "difficulty") for oracle, held in splits.items()}
     if not any(found.values()):
         return
     along = "rows by the classifier's highest probability, in quarters"
@@ -281,11 +292,11 @@ def _by_difficulty(
         "cost-by-difficulty",
         "Cost by difficulty",
         "What sets cost where the classifier is less or more sure, and so less or more accurate.",
-        "Mean cost by quarter of the rows, hardest first. " + _points(found, lambda p: number(p.cost)),
+        "Mean cost by quarter of the rows, hardest first. " + _points(found, lambda p: number(p.mean_cost)),
         _HEIGHT,
         partial(
             plots.lines,
-            values={o: {p.name: p.cost for p in points} for o, points in found.items()},
+            values={o: {p.name: p.mean_cost for p in points} for o, points in found.items()},
             order=QUARTERS,
             looks=looks,
             along=along,
@@ -297,7 +308,7 @@ def _by_difficulty(
 def _by_group(
     splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float | None
 ) -> Iterator[Figure]:
-    found = {oracle: strata.by_group(held) for oracle, held in splits.items()}
+    found = {oracle: pooled_by(held, "group") for oracle, held in splits.items()}
     yield from _least_covered("coverage-by-group", "Coverage by group", "groups", found, looks, level, GROUPS)
 
 
@@ -308,7 +319,7 @@ def _by_class(
     called: Callable[[str], str],
 ) -> Iterator[Figure]:
     found = {
-        oracle: [replace(point, name=called(point.name)) for point in strata.by_class(held)]
+        oracle: [replace(point, name=called(point.name)) for point in pooled_by(held, "class")]
         for oracle, held in splits.items()
     }
     kept, note = _large_enough(found)
@@ -334,7 +345,7 @@ def _least_covered(
     name: str,
     title: str,
     kind: str,
-    found: Mapping[str, Sequence[Point]],
+    found: Mapping[str, Sequence[Stratum]],
     looks: Mapping[str, Style],
     level: float | None,
     most: int,
@@ -361,7 +372,7 @@ def _side_by_side(
     name: str,
     title: str,
     along: str,
-    found: Mapping[str, Sequence[Point]],
+    found: Mapping[str, Sequence[Stratum]],
     order: Sequence[str],
     looks: Mapping[str, Style],
     level: float | None,
@@ -377,7 +388,7 @@ def _side_by_side(
 def _coverage(
     name: str,
     title: str,
-    found: Mapping[str, Sequence[Point]],
+    found: Mapping[str, Sequence[Stratum]],
     level: float | None,
     note: str,
     height: float,
@@ -389,7 +400,7 @@ def _coverage(
     return Figure(name, title, f"{caption} {note}".strip(), text, height, draw)
 
 
-def _large_enough(found: Mapping[str, Sequence[Point]]) -> tuple[dict[str, list[Point]], str]:
+def _large_enough(found: Mapping[str, Sequence[Stratum]]) -> tuple[dict[str, list[Stratum]], str]:
     """The strata with enough points, by oracle, without oracles that have none; and a note on the others."""
     kept = {oracle: [p for p in points if p.n >= FEWEST] for oracle, points in found.items()}
     few = any(p.n < FEWEST for points in found.values() for p in points)
@@ -397,5 +408,5 @@ def _large_enough(found: Mapping[str, Sequence[Point]]) -> tuple[dict[str, list[
     return {oracle: points for oracle, points in kept.items() if points}, note
 
 
-def _points(found: Mapping[str, Sequence[Point]], show: Callable[[Point], str]) -> str:
+def _points(found: Mapping[str, Sequence[Stratum]], show: Callable[[Stratum], str]) -> str:
     return _listed({o: ", ".join(f"{shown(p.name)} {show(p)}" for p in points) for o, points in found.items()})

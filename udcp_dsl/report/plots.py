@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from udcp_dsl.measure.coverage import Stratum
 from udcp_dsl.report.look import GRID, INK, MUTED, OTHER_TERMS, PAPER, TERMS, Style, number, percent, shown
-from udcp_dsl.report.strata import Point
 from udcp_dsl.showing import in_unit
 
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ def sizes_and_costs(figure: Any, *, sizes: Any, costs: Any, unit: str | None = N
 def coverage(
     figure: Any,
     *,
-    found: Mapping[str, Sequence[Point]],
+    found: Mapping[str, Sequence[Stratum]],
     order: Sequence[str],
     looks: Mapping[str, Style],
     along: str,
@@ -276,7 +276,7 @@ def listed_height(strata: int, oracles: int) -> float:
 def listed_coverage(
     figure: Any,
     *,
-    found: Mapping[str, Sequence[Point]],
+    found: Mapping[str, Sequence[Stratum]],
     order: Sequence[str],
     looks: Mapping[str, Style],
     level: float | None,
@@ -354,7 +354,7 @@ def cost_and_coverage(
 
 
 def distribution(
-    figure: Any, *, found: Mapping[str, Sequence[Point]], looks: Mapping[str, Style], level: float | None
+    figure: Any, *, found: Mapping[str, Sequence[Stratum]], looks: Mapping[str, Style], level: float | None
 ) -> Hover:
     axes = figure.subplots()
     hover: Hover = []
@@ -395,7 +395,7 @@ def _marks(style: Style) -> dict[str, Any]:
 
 def _draw_coverage(
     axes: Any,
-    found: Mapping[str, Sequence[Point]],
+    found: Mapping[str, Sequence[Stratum]],
     order: Sequence[str],
     looks: Mapping[str, Style],
     down: bool = False,
@@ -411,28 +411,31 @@ def _draw_coverage(
     return hover
 
 
-def _with_offsets(found: Mapping[str, Sequence[Point]]) -> Iterable[tuple[str, float]]:
+def _with_offsets(found: Mapping[str, Sequence[Stratum]]) -> Iterable[tuple[str, float]]:
     """The oracles with their offsets within a stratum."""
     step = 0.72 / len(found)
     return ((oracle, (i - (len(found) - 1) / 2) * step) for i, oracle in enumerate(found))
 
 
-def _positions(points: Sequence[Point], order: Sequence[str], offset: float) -> tuple[list[float], list[Point]]:
+def _positions(points: Sequence[Stratum], order: Sequence[str], offset: float) -> tuple[list[float], list[Stratum]]:
     by_name = {p.name: p for p in points}
     there = [(x + offset, by_name[name]) for x, name in enumerate(order) if name in by_name]
     return [x for x, _ in there], [p for _, p in there]
 
 
-def _hover_texts(oracle: str, points: Sequence[Point]) -> list[str]:
-    return [f"{oracle}, {p.name}: {p.coverage:.3f} ({p.low:.3f} to {p.high:.3f}), {p.n:,.0f} rows" for p in points]
+def _hover_texts(oracle: str, points: Sequence[Stratum]) -> list[str]:
+    return [
+        f"{oracle}, {p.name}: {p.coverage:.3f} ({p.interval[0]:.3f} to {p.interval[1]:.3f}), {p.n:,} rows"
+        for p in points
+    ]
 
 
-def _error_bars(points: Sequence[Point]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    return np.array([[p.coverage - p.low for p in points], [p.high - p.coverage for p in points]])
+def _error_bars(points: Sequence[Stratum]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    return np.array([[p.coverage - p.interval[0] for p in points], [p.interval[1] - p.coverage for p in points]])
 
 
-def _coverage_limits(found: Mapping[str, Sequence[Point]]) -> tuple[float, float]:
-    low = min(p.low for points in found.values() for p in points)
+def _coverage_limits(found: Mapping[str, Sequence[Stratum]]) -> tuple[float, float]:
+    low = min(p.interval[0] for points in found.values() for p in points)
     return max(-0.02, np.floor(low * 20) / 20 - 0.01), 1.01
 
 

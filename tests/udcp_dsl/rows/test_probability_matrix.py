@@ -478,8 +478,8 @@ def test_nothing_heavy_is_imported() -> None:
 
 
 def test_examples() -> None:
-    for module in ("rows.column_roles", "rows.probability_matrix", "rows.row_attributes", "rows.value", "containers"):
-        result = doctest.testmod(import_module(f"udcp_dsl.prediction.{module}"))
+    for module in ("roles", "matrix", "columns", "rows"):
+        result = doctest.testmod(import_module(f"udcp_dsl.rows.{module}"))
         assert result.attempted
         assert result.failed == 0
 
