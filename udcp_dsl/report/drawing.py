@@ -253,7 +253,7 @@ def plot_evaluation(evaluation: Measures) -> Any:
         least = sorted(enough, key=lambda s: s.coverage)[:_WORST]
         points += [replace(stratum, name=f"{kind} {stratum.name}") for stratum in least]
     draw = partial(
-        plots.listed_coverage,
+        plots.coverage,
         found={evaluation.oracle: points},
         order=[point.name for point in points],
         looks=styles([evaluation.oracle]),

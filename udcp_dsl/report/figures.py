@@ -364,7 +364,7 @@ def _least_covered(
     kept = {oracle: [p for p in points if p.name in chosen] for oracle, points in kept.items()}
     if order:
         height = plots.listed_height(len(order), len(kept))
-        draw = partial(plots.listed_coverage, found=kept, order=order, looks=looks, level=level)
+        draw = partial(plots.coverage, found=kept, order=order, looks=looks, level=level)
         yield _coverage(name, title, kept, level, note, height, draw)
 
 
