@@ -317,7 +317,7 @@ _HOSTILE = (
     ),
     Fault(
         "studio: cases saved at the same moment are lost",
-        "udcp_dsl/studio/saving.py",
+        "udcp_dsl/studio/cases.py",
         "with studio.writing:",
         "if True:",
         (STUDIO, "-k", "at_once"),

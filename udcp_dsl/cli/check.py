@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -19,8 +21,12 @@ if TYPE_CHECKING:
     from udcp_dsl.expression.facts import Fact
     from udcp_dsl.loss import Loss
     from udcp_dsl.predict.applicability import Applicability
+    from udcp_dsl.predict.oracle import Oracle
+    from udcp_dsl.rows.rows import Rows
     from udcp_dsl.showing.description import Style
 
+_ROWS, _REPEATS = 32, 3
+_ENOUGH = 1.0  # seconds per oracle above which fewer rows and one measurement suffice
 _WORDS = {"proved": "proved", "refuted": "not", "unknown": "unknown"}
 _STYLES: Mapping[str, Style] = {"proved": "good", "refuted": "dim", "unknown": "dim"}
 
@@ -153,7 +159,6 @@ def _applies(applies: bool) -> Styled:
 
 def _measured(loss: Loss, applicable: Sequence[Applicability]) -> dict[str, float | None]:
     from udcp_dsl.cli.progress import waiting
-    from udcp_dsl.cli.timing import seconds_per_row
 
     found = dict[str, float | None]()
     for oracle in applicable:
@@ -197,3 +202,42 @@ def _shown(seconds: float | None) -> str:
         return ""
     unit, many = next((x for x in (("s", 1.0), ("ms", 1e-3)) if seconds >= x[1]), ("us", 1e-6))
     return f"{seconds / many:.2g} {unit}" if seconds < 99.5 * many else f"{seconds / many:.0f} {unit}"
+
+
+def seconds_per_row(name: str, loss: Loss) -> float | None:
+    """The least time of a few measurements on rows of a generated classifier; None if the oracle fails.
+
+    The first call compiles its kernels.
+    """
+    import numpy as np
+
+    from udcp_dsl.check.coverage import Problem
+    from udcp_dsl.check.samples import drawn_inputs
+    from udcp_dsl.predict.calibrate import DEFAULT_GRID
+    from udcp_dsl.predict.oracle import make_oracle, with_lambda
+    from udcp_dsl.rows.rows import Rows
+
+    rng = np.random.default_rng(0)
+    P, _ = Problem.generated(loss.K, rng, kind="calibrated").draw(_ROWS, rng)
+    inputs = loss.inputs_of(drawn_inputs(loss.inputs, _ROWS, rng), _ROWS)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # shown when it is used
+            oracle = make_oracle(name, loss)
+            oracle = with_lambda(oracle, DEFAULT_GRID[0]) if oracle.untuned else oracle
+
+            def seconds(rows: slice) -> float:
+                return _seconds(oracle, Rows(loss.labels, P[rows], inputs=None if inputs is None else inputs[rows]))
+
+            seconds(slice(1))  # compiles
+            alone = seconds(slice(1))
+            many = max(1, int(min(_ROWS, _ENOUGH / alone)))
+            return min(seconds(slice(many)) for _ in range(_REPEATS if alone < _ENOUGH / _ROWS else 1)) / many
+    except Exception:  # a third-party oracle may raise anything; `udcp validate` reports it
+        return None
+
+
+def _seconds(oracle: Oracle, rows: Rows) -> float:
+    began = time.perf_counter()
+    oracle.scores(rows)
+    return time.perf_counter() - began

@@ -16,9 +16,8 @@ from starlette.routing import Route
 from udcp_dsl.diagnostics import InputError, SpecError
 from udcp_dsl.loss import Loss, load
 from udcp_dsl.studio import html_page
+from udcp_dsl.studio.cases import ask_pair, save_case
 from udcp_dsl.studio.guard import App, Guard
-from udcp_dsl.studio.questions import ask_pair
-from udcp_dsl.studio.saving import save_case
 from udcp_dsl.studio.spec_folder import example
 from udcp_dsl.studio.studio import Studio
 from udcp_dsl.studio.uploads import error_message, load_rows

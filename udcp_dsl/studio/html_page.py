@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from functools import cache
-from html import escape
 from importlib.resources import files
 from typing import Any
 
 from udcp_dsl.report.browser import as_script
-from udcp_dsl.report.look import shown, variables
+from udcp_dsl.report.look import colour_rules, head
 
 _TITLE = "udcp studio"
+_EMPTY = '<div id="studio"><p class="loading">The studio opens here; it needs JavaScript.</p></div>'
 
 
 def styles() -> str:
     """The style sheet: the colours of our reports, in light and dark, and the studio's own rules."""
-    dark = f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {variables(dark=True)} }} }}"
-    return f":root {{ {variables(dark=False)} }}\n{dark}\n{_packaged('studio.css')}"
+    return f"{colour_rules()}{_packaged('studio.css')}"
 
 
 def script() -> str:
@@ -28,35 +25,32 @@ def script() -> str:
 
 def served() -> str:
     """The page that talks to a studio."""
-    head = '<link rel="stylesheet" href="studio.css">\n<script src="studio.js" defer></script>'
-    return _page(_TITLE, head, "")
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<link rel="stylesheet" href="studio.css">
+<script src="studio.js" defer></script>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>{_TITLE}</title>
+</head>
+<body>
+{_EMPTY}
+</body>
+</html>
+"""
 
 
 def exported(views: dict[str, Any]) -> str:
     """The page with what it shows now, as one file that makes no requests."""
     code = script()
-    allowed = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'; img-src data:"
-    name = shown(str((views.get("state") or {}).get("name", "")))
-    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{styles()}</style>'
-    data = f'<script type="application/json" id="snapshot">{as_script(views)}</script>\n<script>{code}</script>'
-    return _page(f"{name}, {_TITLE}", head, data)
-
-
-def _page(title: str, head: str, end: str) -> str:
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-{head}
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:,">
-<title>{escape(title)}</title>
-</head>
-<body>
-<div id="studio"><p class="loading">The studio opens here; it needs JavaScript.</p></div>
-{end}
+    name = str((views.get("state") or {}).get("name", ""))
+    return f"""{head(f"{name}, {_TITLE}", code, _packaged("studio.css"))}
+{_EMPTY}
+<script type="application/json" id="snapshot">{as_script(views)}</script>
+<script>{code}</script>
 </body>
 </html>
 """

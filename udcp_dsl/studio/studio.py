@@ -21,16 +21,15 @@ from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.loss import Loss
 from udcp_dsl.measure.comparison import CostCurve
 from udcp_dsl.studio.assist import Assistant, words
+from udcp_dsl.studio.cases import cases_data
 from udcp_dsl.studio.fitting import Fitted, curve, fit
 from udcp_dsl.studio.instances import Instances, Supply, dragged, generated
 from udcp_dsl.studio.spec_folder import SpecFolder
 from udcp_dsl.studio.state import QUICK_ORACLES, State, changed
-from udcp_dsl.studio.views.cases import cases_data
 from udcp_dsl.studio.views.chosen_set import labels_data, set_data
-from udcp_dsl.studio.views.copied import copied
 from udcp_dsl.studio.views.overall import overall_data
 from udcp_dsl.studio.views.row import row_data
-from udcp_dsl.studio.views.spec import Checked, check, same_meaning
+from udcp_dsl.studio.views.spec import Checked, check, copied, same_meaning
 from udcp_dsl.studio.work import Board, Worker, error_text
 
 # Edits that follow each other within so many seconds are one: a slider passes many values on its way.
