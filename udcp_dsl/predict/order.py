@@ -149,6 +149,11 @@ def _explained(oracle: Oracle, p: Probabilities, scores: Floats) -> Sequence[Ver
     return hull
 
 
+def vertex_as_dict(x: Vertex) -> dict[str, Any]:
+    """Plain data for JSON."""
+    return {"price": x.price, "entered": list(x.entered), "left": list(x.left), "mass": x.mass, "cost": x.cost + 0.0}
+
+
 def _hull_table(hull: Sequence[Vertex], most: int, cost: str) -> Table:
     """The set at each price, one line per vertex; labels that left have a column only if there are any."""
     leaving = any(vertex.left for vertex in hull)
@@ -161,10 +166,7 @@ def _hull_table(hull: Sequence[Vertex], most: int, cost: str) -> Table:
         Column(cost, "cost", ".6g"),
     )
     sizes = accumulate(len(vertex.entered) for vertex in hull)
-    vertices = [
-        {"price": x.price, "entered": list(x.entered), "left": list(x.left), "mass": x.mass, "cost": x.cost + 0.0}
-        for x in hull
-    ]
+    vertices = [vertex_as_dict(vertex) for vertex in hull]
     shown = [{**vertex, "labels": size} for vertex, size in zip(vertices, sizes, strict=True)][:most]
     more = f"the first {len(shown)} of {len(hull)} prices; " if len(shown) < len(hull) else ""
     note = (

@@ -237,7 +237,7 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
         kind = "misses" if greyed(s) else "best" if s.cost_mean == least else ""
         return f' style="--c:var({looks[s.oracle].colour.variable})" class="{kind}"'
 
-    def cost(s: Summary) -> str:
+    def cost_text(s: Summary) -> str:
         return number(s.cost_mean) + (
             "" if s.cost_error is None else f' <span class="range">± {s.cost_error:.2g}</span>'
         )
@@ -264,7 +264,7 @@ def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]
     quarters = '<span class="quarters"><br>by quarter of the rows, hardest first</span>' if any_of.by_difficulty else ""
     columns += [
         (f'coverage <span class="range">{interval}{quarters}</span>', _coverage),
-        (isolated(in_unit("cost", any_of.unit)), cost),
+        (isolated(in_unit("cost", any_of.unit)), cost_text),
         ("", bar),
         ("above cheapest", above),
     ]
