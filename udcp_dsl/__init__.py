@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from udcp_dsl.measure.monitor import Monitor
     from udcp_dsl.measure.monitored import Alarm
     from udcp_dsl.measure.sweep import Sweep, sweep
+    from udcp_dsl.predict.applicability import Applicable, applicable_oracles
     from udcp_dsl.predict.oracle import make_oracle, oracle_names
     from udcp_dsl.predict.predictor import SetPredictor
     from udcp_dsl.predict.promise import Promise
@@ -35,6 +36,7 @@ __version__ = "0.4.0.dev0"
 
 __all__ = [
     "Alarm",
+    "Applicable",
     "Comparison",
     "Evaluation",
     "Fit",
@@ -51,6 +53,7 @@ __all__ = [
     "SpecError",
     "SpecWarning",
     "Sweep",
+    "applicable_oracles",
     "compare",
     "evaluate",
     "fit_params",
@@ -76,6 +79,7 @@ __getattr__, __dir__ = on_first_use(
         "measure.monitor": "Monitor",
         "measure.monitored": "Alarm",
         "measure.sweep": "Sweep sweep",
+        "predict.applicability": "Applicable applicable_oracles",
         "predict.oracle": "make_oracle oracle_names",
         "predict.predictor": "SetPredictor",
         "predict.repair": "LabelShift Repair",

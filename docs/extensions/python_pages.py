@@ -45,7 +45,7 @@ PAGES: dict[str, tuple[str, list[str]]] = {
         "Order the labels of a row.",
         [
             *("udcp_dsl:make_oracle", "udcp_dsl:oracle_names", "udcp_dsl.predict.oracle:Oracle"),
-            "udcp_dsl.predict.order:Order",
+            *("udcp_dsl:applicable_oracles", "udcp_dsl:Applicable", "udcp_dsl.predict.order:Order"),
         ],
     ),
     "scikit-learn, torch and Dask": (
@@ -87,8 +87,9 @@ PAGES: dict[str, tuple[str, list[str]]] = {
 
 # Results: users get them from a function and do not call their constructor.
 MADE_BY_US = frozenset({
-    *("Alarm", "Comparison", "Digits", "Evaluation", "Fact", "Facts", "Fit", "Gap", "GeneratedSpec", "KeptRows"),
-    *("Languages", "Loss", "Medicine", "Order", "PredictionSets", "ShiftWeights", "Summary", "Sweep", "TorchTexts"),
+    *("Alarm", "Applicable", "Comparison", "Digits", "Evaluation", "Fact", "Facts", "Fit", "Gap", "GeneratedSpec"),
+    *("KeptRows", "Languages", "Loss", "Medicine", "Order", "PredictionSets", "ShiftWeights", "Summary", "Sweep"),
+    "TorchTexts",
 })  # fmt: skip
 
 # Attributes that are for the package's own use, or deprecated.
