@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 from udcp_dsl.expression.explain import facts_as_dict, summary
 from udcp_dsl.predict.calibrate import Tuning, show_level
 from udcp_dsl.predict.promise import OPTIONS
-from udcp_dsl.predict.row_warnings import limits_not_enforced
-from udcp_dsl.predict.stages.limits import effect_lines, effect_table
 from udcp_dsl.showing import Column, Description, Line, Shown, Styled, Table, listed, with_unit
 
 if TYPE_CHECKING:
@@ -30,6 +28,7 @@ class DescribedPredictor(Shown):
     def describe(self: SetPredictor) -> Description:  # type: ignore[misc]  # of its only subclass
         """The loss, the oracle, the guarantee, the thresholds, and the rows that are covered least."""
         from udcp_dsl.predict.applicability import applicability
+        from udcp_dsl.predict.row_warnings import limits_not_enforced
 
         title = (Styled(self.loss.name, "bold"), f" by {self.oracle.name}, alpha {self.promise.shown_alphas}")
         if not self.fits:
@@ -147,6 +146,8 @@ def threshold_table(predictor: SetPredictor) -> Table:
 
 def limits_shown(predictor: SetPredictor) -> tuple[Table, tuple[str, ...]]:
     """The effect of the spec's limits, as a table and in lines."""
+
+    from udcp_dsl.predict.stages.limits import effect_lines, effect_table
 
     stage, loss = predictor.multipliers, predictor.loss
     found = {} if stage is None else {show_level(alpha): x.effects for alpha, x in stage.items()}

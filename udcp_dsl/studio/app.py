@@ -74,7 +74,7 @@ def _save(studio: Studio, body: Any) -> Any:
     return {"written": written, "place": place.shown}
 
 
-def _open(studio: Studio, body: Any) -> Any:
+def _open(studio: Studio, body: Any) -> None:
     from udcp_dsl.datasets.example_specs import example_specs
 
     specs, name = example_specs(), body.get("example") if isinstance(body, dict) else None
@@ -82,17 +82,6 @@ def _open(studio: Studio, body: Any) -> Any:
         raise InputError(f"there is no example {str(name)[:80]!r}: there are {', '.join(specs)}")
     place = studio.state.place
     studio.open(*example(specs[name], place.folder))
-    return {}
-
-
-def _stop(studio: Studio, body: Any) -> Any:
-    studio.stop()
-    return {}
-
-
-def _again(studio: Studio, body: Any) -> Any:
-    studio.again()
-    return {}
 
 
 _ANSWERS: dict[str, Answer] = {
@@ -105,8 +94,8 @@ _ANSWERS: dict[str, Answer] = {
     "hover": lambda studio, body: studio.assistant.hover(body, studio.state.place),
     "fixes": lambda studio, body: studio.assistant.fixes(body, studio.state.place),
     "rows": load_rows,
-    "stop": _stop,
-    "again": _again,
+    "stop": lambda studio, body: studio.stop(),
+    "again": lambda studio, body: studio.again(),
 }
 
 
@@ -168,7 +157,7 @@ def _asked(studio: Studio, answer: Answer) -> Callable[[Request], Awaitable[Resp
         except (ValueError, RecursionError):
             return _json({"error": "the body is no JSON"}, 400)
         try:
-            return _json(await run_in_threadpool(answer, studio, body))
+            return _json(await run_in_threadpool(answer, studio, body) or {})
         except (InputError, SpecError, OSError) as error:
             return _json({"error": _message(error)}, 400)
 

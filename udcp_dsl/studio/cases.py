@@ -149,7 +149,7 @@ def _row_claim(studio: Studio, given: Any) -> RowCase:
     """The shown row by the named oracle, at its threshold, with exact probabilities."""
     if not isinstance(given, dict):
         raise InputError("a case has cost or row")
-    shown = studio.shown_row()
+    shown = studio.shown_row
     if shown is None:
         raise InputError("there is no row yet")
     fitted, p = shown
