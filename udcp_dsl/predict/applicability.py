@@ -15,7 +15,7 @@ from udcp_dsl.showing import MARKS, Column, Description, Line, Result, Styled, T
 if TYPE_CHECKING:
     from udcp_dsl.expression.facts import Fact
     from udcp_dsl.loss import Loss
-    from udcp_dsl.showing.description import Style
+    from udcp_dsl.showing import Style
 
 _WORDS = {"proved": "proved", "refuted": "not", "unknown": "unknown"}
 _STYLES: Mapping[str, Style] = {"proved": "good", "refuted": "dim", "unknown": "dim"}

@@ -32,8 +32,7 @@ from udcp_dsl.report.figures import (
     reliability_figures,
 )
 from udcp_dsl.report.look import Style, head, isolated, number, packaged, percent, seconds, shown, styles, target
-from udcp_dsl.showing import Description, Table, in_unit, with_unit
-from udcp_dsl.showing.description import pieces
+from udcp_dsl.showing import Description, Table, in_unit, pieces, with_unit
 from udcp_dsl.showing.html import marked, paragraphs, table_html
 
 if TYPE_CHECKING:
