@@ -283,7 +283,10 @@ def _not_the_users(frame: FrameType) -> bool:
 
 @contextmanager
 def naming_options() -> Iterator[None]:
-    """In this block messages name the options of the command line, also in its threads and in processes it starts."""
+    """In this block messages name the options of the command line.
+
+    An environment variable says so, since messages are made in other threads and in worker processes, too.
+    """
     before = os.environ.get(_NAMES_OPTIONS)
     os.environ[_NAMES_OPTIONS] = "1"
     try:

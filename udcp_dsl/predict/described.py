@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from udcp_dsl.expression.explain import facts_as_dict, summary
 from udcp_dsl.predict.calibrate import Tuning, show_level
 from udcp_dsl.predict.promise import OPTIONS
-from udcp_dsl.showing import Column, Description, Line, Shown, Styled, Table, listed, with_unit
+from udcp_dsl.showing import Column, Description, Shown, Styled, Table, listed, with_unit
 
 if TYPE_CHECKING:
     from udcp_dsl.predict.applicability import Applicability
@@ -39,16 +39,11 @@ class DescribedPredictor(Shown):
         unenforced = limits_not_enforced(self.oracle)
         return Description(
             title,
+            lines=tuple(line for fitted in self.fits.values() if fitted.in_sample for line in fitted.in_sample.lines),
             tables=(Table(columns, list(_lines(self, way))), threshold_table(self), limits),
-            notes=(*limit_lines, *([unenforced] if unenforced else []), *tuning_lines(self.tuning), *_least(self)),
+            notes=(*limit_lines, *([unenforced] if unenforced else []), *tuning_lines(self.tuning)),
             data=_as_data(self, way),
         )
-
-
-def _least(predictor: SetPredictor) -> Iterator[Line]:
-    for alpha in predictor.alphas:
-        found = predictor.least_covered(alpha)
-        yield from () if found is None else found.lines()
 
 
 def cells(predictor: SetPredictor, alpha: Fraction) -> list[tuple[str | None, int, float]]:
