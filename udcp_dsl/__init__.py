@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from udcp_dsl.measure.compare import compare
     from udcp_dsl.measure.comparison import Comparison
     from udcp_dsl.measure.evaluate import Evaluation, evaluate
+    from udcp_dsl.measure.gap import Gap, gap
     from udcp_dsl.measure.monitor import Monitor
     from udcp_dsl.measure.monitored import Alarm
     from udcp_dsl.measure.sweep import Sweep, sweep
+    from udcp_dsl.predict.applicability import Applicable, applicable_oracles
     from udcp_dsl.predict.oracle import make_oracle, oracle_names
     from udcp_dsl.predict.predictor import SetPredictor
     from udcp_dsl.predict.promise import Promise
@@ -34,9 +36,11 @@ __version__ = "0.4.0.dev0"
 
 __all__ = [
     "Alarm",
+    "Applicable",
     "Comparison",
     "Evaluation",
     "Fit",
+    "Gap",
     "InputError",
     "LabelShift",
     "Loss",
@@ -49,9 +53,11 @@ __all__ = [
     "SpecError",
     "SpecWarning",
     "Sweep",
+    "applicable_oracles",
     "compare",
     "evaluate",
     "fit_params",
+    "gap",
     "load",
     "loads",
     "make_oracle",
@@ -67,11 +73,13 @@ __getattr__, __dir__ = on_first_use(
         "fit": "Fit fit_params",
         "loss": "Loss load loads",
         "measure.evaluate": "Evaluation evaluate",
+        "measure.gap": "Gap gap",
         "measure.compare": "compare",
         "measure.comparison": "Comparison",
         "measure.monitor": "Monitor",
         "measure.monitored": "Alarm",
         "measure.sweep": "Sweep sweep",
+        "predict.applicability": "Applicable applicable_oracles",
         "predict.oracle": "make_oracle oracle_names",
         "predict.predictor": "SetPredictor",
         "predict.repair": "LabelShift Repair",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bisect
 import difflib
+import os
 import re
 import sys
 import warnings
@@ -30,6 +31,7 @@ _EXCERPT = 120
 _MAX_MESSAGE = 500  # characters: a name in it may have millions
 # A string (kept, whatever it holds) or a comment.
 _COMMENT = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|#[^\n]*')
+_NAMES_OPTIONS = "UDCP_NAMES_OPTIONS"  # the environment variable that is set in `naming_options`
 # The `keeping_warnings` blocks of this thread, innermost last: the category, and the list for its messages.
 _KEEPERS: ContextVar[tuple[tuple[type[Warning], list[str]], ...]] = ContextVar("keepers", default=())
 
@@ -277,6 +279,30 @@ def keeping_warnings(category: type[Warning] = UserWarning) -> Iterator[list[str
 def _not_the_users(frame: FrameType) -> bool:
     package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
     return package in OWN_PACKAGES or package in sys.stdlib_module_names
+
+
+@contextmanager
+def naming_options() -> Iterator[None]:
+    """In this block messages name the options of the command line.
+
+    An environment variable says so, since messages are made in other threads and in worker processes, too.
+    """
+    before = os.environ.get(_NAMES_OPTIONS)
+    os.environ[_NAMES_OPTIONS] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_NAMES_OPTIONS]
+
+
+def worded(python: str, option: str) -> str:
+    """The part of a message that names an argument: as in Python or, in `naming_options`, as an option.
+
+    >>> worded("pool=True", "--pool")
+    'pool=True'
+    """
+    return option if _NAMES_OPTIONS in os.environ else python
 
 
 class InputError(ValueError):

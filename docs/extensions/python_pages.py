@@ -31,7 +31,7 @@ PAGES: dict[str, tuple[str, list[str]]] = {
         [
             *("udcp_dsl:evaluate", "udcp_dsl:Evaluation", "udcp_dsl:compare", "udcp_dsl:Comparison"),
             *("udcp_dsl.measure.comparison:Summary", "udcp_dsl:sweep", "udcp_dsl:Sweep"),
-            *("udcp_dsl:Monitor", "udcp_dsl:Alarm"),
+            *("udcp_dsl:Monitor", "udcp_dsl:Alarm", "udcp_dsl:gap", "udcp_dsl:Gap"),
         ],
     ),
     "Shifts": (
@@ -43,7 +43,10 @@ PAGES: dict[str, tuple[str, list[str]]] = {
     ),
     "Oracles": (
         "Order the labels of a row.",
-        ["udcp_dsl:make_oracle", "udcp_dsl:oracle_names", "udcp_dsl.predict.oracle:Oracle"],
+        [
+            *("udcp_dsl:make_oracle", "udcp_dsl:oracle_names", "udcp_dsl.predict.oracle:Oracle"),
+            *("udcp_dsl:applicable_oracles", "udcp_dsl:Applicable", "udcp_dsl.predict.order:Order"),
+        ],
     ),
     "scikit-learn, torch and Dask": (
         "With other libraries.",
@@ -84,8 +87,9 @@ PAGES: dict[str, tuple[str, list[str]]] = {
 
 # Results: users get them from a function and do not call their constructor.
 MADE_BY_US = frozenset({
-    *("Alarm", "Comparison", "Digits", "Evaluation", "Fact", "Facts", "Fit", "GeneratedSpec", "KeptRows", "Languages"),
-    *("Loss", "Medicine", "PredictionSets", "ShiftWeights", "Summary", "Sweep", "TorchTexts"),
+    *("Alarm", "Applicable", "Comparison", "Digits", "Evaluation", "Fact", "Facts", "Fit", "Gap", "GeneratedSpec"),
+    *("KeptRows", "Languages", "Loss", "Medicine", "Order", "PredictionSets", "ShiftWeights", "Summary", "Sweep"),
+    "TorchTexts",
 })  # fmt: skip
 
 # Attributes that are for the package's own use, or deprecated.

@@ -45,10 +45,11 @@ def test_a_predictor_says_what_it_guarantees_and_what_a_miss_is_worth(rows: tupl
     assert "not calibrated: call calibrate(probs, y)" in made._repr_html_()
     made.calibrate(*rows)
     html = made._repr_html_()
-    assert "At alpha 0.1 it covers the true label with probability at least 0.9." in html
-    head, *shown = cells(html)
-    assert head == ["alpha", "threshold: what a miss is worth in hours"]
-    assert shown == [[level, f"{made.calibrated.thresholds(level):.6g}"] for level in ("0.1", "0.2")]
+    assert "covers the true label with probability at least 0.9;" in html
+    assert f"at alpha 0.1 a missed true label is valued at {made.worth(0.1):.4g} hours" in html
+    *_, head, first, second = cells(html)
+    assert head == ["alpha", "rows", "threshold"]
+    assert [first, second] == [[at, "400", f"{made.calibrated.thresholds(at):.10g}"] for at in ("0.1", "0.2")]
     assert "on the calibration rows (target 0.9)" in html
     by_class = udcp.SetPredictor(loss, "lac", alpha=0.2, conditional="class", repair=None).calibrate(*rows)
     assert "within each class" in by_class._repr_html_()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,23 +12,14 @@ from udcp_dsl.cli.promise_options import asks
 from udcp_dsl.cli.row_options import RowOptions, check_output, chooses_oracle, collect_warnings, reads_rows
 from udcp_dsl.cli.solving import Computing, chooses_engine, computes, on_cluster, solving
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
-from udcp_dsl.cli.thresholds import (
-    calibration_as_data,
-    found_lines,
-    limits_shown,
-    spec_findings,
-    threshold_table,
-    tuning_lines,
-)
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.predict.promise import Promise
-from udcp_dsl.showing import Description, Styled
+from udcp_dsl.showing import Styled
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from udcp_dsl.loss import Loss
     from udcp_dsl.predict.predictor import SetPredictor
+    from udcp_dsl.rows.rows import Rows
     from udcp_dsl.spec_warnings import SpecFinding
 
 
@@ -52,7 +44,9 @@ def command(
     output: str,
 ) -> int:
     """Set thresholds on labelled rows that the classifier was not trained on, and save the predictor."""
+    from udcp_dsl.predict.described import calibration_as_data
     from udcp_dsl.predict.predictor import SetPredictor
+    from udcp_dsl.spec_warnings import findings_table
 
     conditional = asked["conditional"]
     if row_options.by_group and conditional in ("class", "difficulty", "decision"):
@@ -87,50 +81,36 @@ def command(
         return [output]
 
     as_they_are = not computing.dask and not any(how.values())
-    findings = spec_findings(predictor, rows if as_they_are else None)
+    findings = _spec_findings(predictor, rows if as_they_are else None)
     diagnostics += [found.diagnostic for found in findings]
-    described = _described(predictor, output, accuracy, len(rows), findings)
+    described = predictor.describe()
+    shown = f"{loss.name} by {oracle}, alpha {predictor.promise.shown_alphas}"
+    described = replace(
+        described,
+        title=(Styled(output, "bold"), f": {shown}; accuracy of the likeliest label {accuracy:.1%}"),
+        tables=(*described.tables, findings_table(findings)),
+        data={
+            "rows": len(rows),
+            "accuracy": accuracy,
+            **calibration_as_data(predictor),
+            "in_sample": [x.in_sample for x in predictor.fits.values() if x.in_sample is not None],
+        },
+    )
     return finish(described, {"diagnostics": diagnostics, "warnings": warnings}, write=write, key="file", message="")
 
 
-def _described(
-    predictor: SetPredictor, output: str, accuracy: float, rows: int, findings: Sequence[SpecFinding]
-) -> Description:
-    from udcp_dsl.predict.oracle import default_options
-    from udcp_dsl.spec_warnings import findings_table
+def _spec_findings(predictor: SetPredictor, rows: Rows | None) -> tuple[SpecFinding, ...]:
+    """Findings W602 to W605 about the spec, for sets on rows like these and for the calibrated price."""
+    from udcp_dsl.predict.described import cells
+    from udcp_dsl.rows.columns import to_array
+    from udcp_dsl.spec_warnings import some_rows, spec_warnings
 
-    name, tuning, anchors = predictor.oracle.name, predictor.tuning, predictor.anchors
-    limit_table, limit_lines = limits_shown(predictor)
-    measured = [fitted.in_sample for fitted in predictor.fits.values() if fitted.in_sample is not None]
-    defaults = default_options(name)
-    settings = [
-        f"{key} = {value}"
-        for key, value in predictor.oracle.options.items()
-        if value is not None and not (key in defaults and value == defaults[key])
-    ]
-    return Description(
-        title=(
-            Styled(output, "bold"),
-            f": {predictor.loss.name} by {name}, calibrated on {predictor.fitted.rows_used} "
-            f"(accuracy of the likeliest label {accuracy:.1%})",
-        ),
-        lines=(
-            *(line for found in measured for line in found.lines),
-            *(fitted.guarantee for fitted in predictor.fits.values()),
-            *found_lines(predictor),
-            f"alpha {predictor.promise.shown_alphas}" if predictor.promise.alpha_is_default else "",
-            predictor.fitted.about_p,
-            ""
-            if anchors is None
-            else f"anchors found on {next(iter(anchors.values())).n:,} other rows: see udcp show {output}",
-            f"options: {', '.join(settings)}" if settings else "",
-        ),
-        tables=(threshold_table(predictor), limit_table, findings_table(findings)),
-        notes=(*limit_lines, *(() if tuning is None else tuning_lines(tuning))),
-        data={
-            "rows": rows,
-            "accuracy": accuracy,
-            **calibration_as_data(predictor),
-            "in_sample": measured,
-        },
+    promise = predictor.promise
+    priced = (
+        predictor.oracle.name == "price"
+        and promise.risk is None
+        and not predictor.fitted.thresholds.calibration.weighted
     )
+    taus = [tau for alpha in predictor.alphas for _, _, tau in cells(predictor, alpha)] if priced else []
+    P = None if rows is None else to_array(predictor.repaired(rows.take(some_rows(len(rows))).P))
+    return spec_warnings(predictor.loss, P, max(taus, default=None))

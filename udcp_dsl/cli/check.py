@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,21 +11,20 @@ import click
 
 from udcp_dsl.cli.ending import FAILED, finish, wants_json
 from udcp_dsl.cli.row_options import check_output
-from udcp_dsl.cli.solving import solving_oracle
 from udcp_dsl.cli.spec import reads_spec
 from udcp_dsl.cli.terminal import show_diagnostics
-from udcp_dsl.showing import MARKS, Column, Description, Line, Styled, Table
+from udcp_dsl.diagnostics import naming_options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from udcp_dsl.expression.facts import Fact
     from udcp_dsl.loss import Loss
     from udcp_dsl.predict.applicability import Applicability
-    from udcp_dsl.showing.description import Style
+    from udcp_dsl.predict.oracle import Oracle
+    from udcp_dsl.rows.rows import Rows
 
-_WORDS = {"proved": "proved", "refuted": "not", "unknown": "unknown"}
-_STYLES: Mapping[str, Style] = {"proved": "good", "refuted": "dim", "unknown": "dim"}
+_ROWS, _REPEATS = 32, 3
+_ENOUGH = 1.0  # seconds per oracle above which fewer rows and one measurement suffice
 
 
 @click.command("check", epilog="Example:  udcp check pets.loss --param coherence=3")
@@ -44,17 +45,19 @@ def command(loss: Loss, sized: bool, model_file: str | None, why: bool, timed: b
     magnitude for one row among many; --time measures them. --why adds what is proved about the loss, with reasons.
     """
     from udcp_dsl.expression.explain import free_labels_warning
-    from udcp_dsl.predict.applicability import lost_by, oracles
+    from udcp_dsl.predict.applicability import applicable_oracles
     from udcp_dsl.spec_warnings import findings_table, spec_warnings
 
     if model_file is not None:
+        from udcp_dsl.measure.gap import solving_oracle
+
         check_output(model_file)
         solving_oracle(loss).export(model_file)
     size, no_model = _model_size(loss) if sized or model_file is not None else (None, None)
     free, findings = free_labels_warning(loss), spec_warnings(loss)
-    applicable = oracles(loss)
-    lost = {name: lost_by(name, loss, applicable) for name, _ in loss.facts}
-    seconds = _measured(loss, applicable) if timed else None
+    found = applicable_oracles(loss)
+    if timed:
+        found = replace(found, seconds=_measured(loss, found.oracles))
     if free and not wants_json():
         show_diagnostics([free])
     diagnostics = [*loss.warnings, *([free] if free else []), *(found.diagnostic for found in findings)]
@@ -64,7 +67,8 @@ def command(loss: Loss, sized: bool, model_file: str | None, why: bool, timed: b
     verdict += [] if model_file is None else [f"written to {model_file}"]
     fields |= {"ilp": size, "why_not_ilp": no_model} if sized or model_file is not None else {}
     fields |= {} if model_file is None else {"exported": model_file}
-    described = _described(loss, lost, applicable, seconds, why=why)
+    with naming_options():
+        described = found.describe(why=why)
     described = replace(described, tables=(*described.tables, findings_table(findings)), verdict=tuple(verdict))
     return finish(described, fields, status=0 if no_model is None else FAILED)
 
@@ -79,80 +83,8 @@ def _model_size(loss: Loss) -> tuple[dict[str, int] | None, str | None]:
         return None, str(error)
 
 
-def _described(
-    loss: Loss,
-    lost: Mapping[str, tuple[str, ...]],
-    applicable: Sequence[Applicability],
-    seconds: Mapping[str, float | None] | None,
-    *,
-    why: bool,
-) -> Description:
-    from udcp_dsl.expression.explain import facts_as_dict, summary
-
-    others = [name for name in loss.losses if name != loss.name]
-    return Description(
-        title=(Styled(loss.name, "bold"), f" in {loss.source.name}: {summary(loss)}"),
-        lines=(
-            "with " + ", ".join(f"{name} = {value:.10g}" for name, value in loss.params.items()) if loss.params else "",
-            "" if loss.unit is None else f"costs in {loss.unit}",
-            f"the spec also has {', '.join(others)}: choose with --loss" if others else "",
-        ),
-        tables=(_oracles(applicable, seconds), *([_facts(loss, lost)] if why else [])),
-        notes=() if why else (_known(loss),),
-        data={
-            "loss": loss.name,
-            "losses": loss.losses,
-            "unit": loss.unit,
-            "labels": loss.K,
-            "params": loss.params,
-            **facts_as_dict(loss),
-            "lost": lost,
-            "free_labels": loss.free_labels,
-        },
-    )
-
-
-def _known(loss: Loss) -> Line:
-    """One line: the facts by their state. A refuted fact is an answer, not a failure."""
-    named = {state: [name for name, fact in loss.facts if fact.state == state] for state in _WORDS}
-    return "; ".join(f"{word}: {', '.join(named[state])}" for state, word in _WORDS.items() if named[state]) + (
-        " (--why explains)"
-    )
-
-
-def _facts(loss: Loss, lost: Mapping[str, tuple[str, ...]]) -> Table:
-    from udcp_dsl.expression.explain import shown_blame
-
-    def why(named: tuple[str, Fact]) -> Line:
-        name, fact = named
-        lines: tuple[str | Styled, ...] = (fact.reason,)
-        if fact.blame is not None:
-            lines += ("\n", Styled(f"because of {shown_blame(fact.blame)}", "dim"))
-        if lost[name]:
-            lines += ("\n", f"so that {' and '.join(map(_consequence, lost[name]))}")
-        return lines
-
-    columns = (
-        Column("fact", 0, kind="word"),
-        Column("state", lambda named: Styled(named[1].state, _STYLES[named[1].state]), kind="word"),
-        Column("why", why),
-    )
-    return Table(columns, list(loss.facts))
-
-
-def _consequence(lost: str) -> str:
-    """What an oracle does without a fact: "ratio" does not apply, "price in microseconds" is slower."""
-    name, quick, time = lost.partition(" in ")
-    return f"{name} takes longer than {time}" if quick else f"{name} does not apply"
-
-
-def _applies(applies: bool) -> Styled:
-    return Styled(f"{MARKS[True]} yes", "good") if applies else Styled("no", "dim")
-
-
 def _measured(loss: Loss, applicable: Sequence[Applicability]) -> dict[str, float | None]:
     from udcp_dsl.cli.progress import waiting
-    from udcp_dsl.cli.timing import seconds_per_row
 
     found = dict[str, float | None]()
     for oracle in applicable:
@@ -162,37 +94,40 @@ def _measured(loss: Loss, applicable: Sequence[Applicability]) -> dict[str, floa
     return found
 
 
-def _as_data(oracle: Applicability, seconds: Mapping[str, float | None] | None) -> dict[str, object]:
-    declaration = oracle.declaration
-    return {
-        "name": oracle.name,
-        "applies": oracle.applies,
-        "why": oracle.why,
-        "exact": oracle.exact,
-        "time": oracle.time,
-        "declared": declaration is not None,
-        "does": None if declaration is None else declaration.does,
-        "tuned": None if declaration is None else declaration.tuned,
-        "solves": None if declaration is None else declaration.solves,
-        **({} if seconds is None else {"seconds_a_row": seconds.get(oracle.name)}),
-    }
+def seconds_per_row(name: str, loss: Loss) -> float | None:
+    """The least time of a few measurements on rows of a generated classifier; None if the oracle fails.
+
+    The first call compiles its kernels.
+    """
+    import numpy as np
+
+    from udcp_dsl.check.coverage import Problem
+    from udcp_dsl.check.samples import drawn_inputs
+    from udcp_dsl.predict.calibrate import DEFAULT_GRID
+    from udcp_dsl.predict.oracle import make_oracle, with_lambda
+    from udcp_dsl.rows.rows import Rows
+
+    rng = np.random.default_rng(0)
+    P, _ = Problem.generated(loss.K, rng, kind="calibrated").draw(_ROWS, rng)
+    inputs = loss.inputs_of(drawn_inputs(loss.inputs, _ROWS, rng), _ROWS)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # shown when it is used
+            oracle = make_oracle(name, loss)
+            oracle = with_lambda(oracle, DEFAULT_GRID[0]) if oracle.untuned else oracle
+
+            def seconds(rows: slice) -> float:
+                return _seconds(oracle, Rows(loss.labels, P[rows], inputs=None if inputs is None else inputs[rows]))
+
+            seconds(slice(1))  # compiles
+            alone = seconds(slice(1))
+            many = max(1, int(min(_ROWS, _ENOUGH / alone)))
+            return min(seconds(slice(many)) for _ in range(_REPEATS if alone < _ENOUGH / _ROWS else 1)) / many
+    except Exception:  # a third-party oracle may raise anything; `udcp validate` reports it
+        return None
 
 
-def _oracles(applicable: Sequence[Applicability], seconds: Mapping[str, float | None] | None) -> Table:
-    columns = (
-        Column("oracle", "name", kind="word"),
-        Column("applies", lambda x: _applies(x["applies"]), kind="word"),
-        Column("exact", lambda x: {None: "", True: "yes", False: "no"}[x["exact"]], kind="word"),
-        Column("time per row", "time", kind="word"),
-        *([] if seconds is None else [Column("measured", lambda x: _shown(x["seconds_a_row"]), kind="word")]),
-        Column("how", "why"),
-    )
-    return Table(columns, [_as_data(x, seconds) for x in applicable], key="oracles")
-
-
-def _shown(seconds: float | None) -> str:
-    """A time with two digits, in a suitable unit."""
-    if seconds is None:
-        return ""
-    unit, many = next((x for x in (("s", 1.0), ("ms", 1e-3)) if seconds >= x[1]), ("us", 1e-6))
-    return f"{seconds / many:.2g} {unit}" if seconds < 99.5 * many else f"{seconds / many:.0f} {unit}"
+def _seconds(oracle: Oracle, rows: Rows) -> float:
+    began = time.perf_counter()
+    oracle.scores(rows)
+    return time.perf_counter() - began

@@ -167,22 +167,17 @@ def _introduction(data: _Data) -> Description:
 def _results(comparison: Comparison) -> Iterator[Table]:
     from udcp_dsl.measure.comparison import side_by_side
     from udcp_dsl.predict.calibrate import show_level
+    from udcp_dsl.report.page import finding
 
     summaries = comparison.summaries()
     for name in comparison.names:
         for alpha in comparison.alphas:
             found = [x for x in summaries if (x.loss, x.alpha) == (name, alpha)]
             title = (Styled(name, "bold"), f", alpha {show_level(alpha)}, over {counted(comparison.splits, 'split')}:")
-            yield replace(side_by_side(found, title), note=" ".join([_headline(found), *_why_below(found, comparison)]))
-
-
-def _headline(summaries: Sequence[Summary]) -> str:
-    first, second = sorted(summaries, key=lambda x: x.cost_mean)[:2]
-    less = f"{1 - first.cost_mean / second.cost_mean:.0%} less than" if second.cost_mean > 0 else "no less than"
-    return (
-        f"{first.oracle} is the cheapest: {less} {second.oracle}, the next, at a coverage of {first.coverage:.3f} "
-        f"against {second.coverage:.3f}."
-    )
+            yield replace(
+                side_by_side(found, title),
+                note=" ".join([finding(comparison, name, alpha), *_why_below(found, comparison)]),
+            )
 
 
 def _why_below(summaries: Sequence[Summary], comparison: Comparison) -> Iterator[str]:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from udcp_dsl.cli.ending import finish
-from udcp_dsl.cli.input_options import takes_inputs, wanted
-from udcp_dsl.cli.spec import reads_spec
+from udcp_dsl.cli.spec import reads_spec, takes_inputs, wanted
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.showing import Column, Description, Styled, Table, in_unit
 

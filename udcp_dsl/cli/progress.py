@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,7 +23,6 @@ T = TypeVar("T")
 _DELAY_SECONDS = 1.0  # seconds before anything is worth showing
 _LINE_SECONDS = 8.0  # seconds between lines without a terminal
 _BAR, _SHORTEST = 24, 4  # columns of the bar: at most, and at least if it is shown
-_POLL_SECONDS = 0.05  # seconds between checks whether numba is imported and can be listened to
 _COMPILES = "compiling, once per machine: up to a minute"
 
 
@@ -34,7 +33,6 @@ class Work:
         self.doing, self._unit, self._all = doing, unit, total
         self._done, self._total, self._before, self._first, self._passes = 0.0, total, 0, 0.0, 1
         self._began = self._counted_from = time.monotonic()
-        self._compiler = _Compiler()
         self._elsewhere = 0
         self._lock = threading.Lock()
 
@@ -55,6 +53,10 @@ class Work:
             if not done:
                 self._counted_from = time.monotonic()
             self._done, self._total = done, total if self._all is None else self._all
+
+    def advance(self) -> None:
+        """One more step is done."""
+        self.reach(self._done + 1)
 
     def at(self, before: int) -> None:
         """Set how much is done of work that comes in blocks, when a block is finished; `reach` counts on from there."""
@@ -90,102 +92,41 @@ class Work:
         if part and part < 1 and first < done:
             left = (done / part - done) * (now - since) / (done - first)
             text += f", about {_clock(left)} left" + ("" if self._all is not None else " of this pass")
-        return f"{text} ({_COMPILES})" if self._elsewhere or self._compiler.busy else text
-
-    def listen(self) -> None:
-        """Listen for kernels that are compiled, once numba is imported."""
-        self._compiler.listen()
-
-    def close(self) -> None:
-        self._compiler.close()
+        return f"{text} ({_COMPILES})" if self._elsewhere or _is_compiling() else text
 
 
 def _clock(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))
 
 
-class _Compiler:
-    """Whether numba is compiling a kernel. It imports nothing: before numba is imported, nothing is compiled."""
-
-    def __init__(self) -> None:
-        self._at = 0
-        self._event: Any = None
-        self._listener: Any = None
-
-    @property
-    def busy(self) -> bool:
-        return self._at > 0
-
-    def listen(self) -> None:
-        event: Any = sys.modules.get("numba.core.event")
-        if self._listener is not None or not hasattr(event, "unregister"):  # the module's last function: it is complete
-            return
-
-        class Listener(event.Listener):  # type: ignore[misc]  # of a module that is not imported here
-            def on_start(listener, started: object) -> None:  # noqa: N805
-                self._at += 1
-
-            def on_end(listener, ended: object) -> None:  # noqa: N805
-                self._at = max(0, self._at - 1)  # it may have begun before it was listened to
-
-        self._event, self._listener = event, Listener()
-        event.register("numba:compile", self._listener)
-
-    def close(self) -> None:
-        if self._listener is not None:
-            self._event.unregister("numba:compile", self._listener)
-            self._listener = None
+def _is_compiling() -> bool:
+    """Whether another thread compiles a kernel, and so holds numba's lock. Before numba is imported, none does."""
+    lock: Any = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
+    if lock is None or not lock._lock.acquire(blocking=False):
+        return lock is not None
+    lock._lock.release()
+    return False
 
 
 def tracked(blocks: Sequence[T], doing: str, unit: str = "runs") -> Iterator[T]:
     """Yield the blocks one after the other, and show how many are done."""
-    with showing(Work(doing, len(blocks), unit)) as work:
+    with waiting(doing, len(blocks), unit) as work:
         for number, block in enumerate(blocks, start=1):
             yield block
             work.reach(number)
 
 
 @contextmanager
-def waiting(doing: str, total: int | None = None) -> Iterator[Work]:
-    """Show what takes a while, for how long, and how many rows are done, if the work reports them."""
-    with showing(Work(doing, total)) as work:
-        yield work
-
-
-@contextmanager
-def step_counter(total: int | None, doing: str) -> Iterator[Callable[[], None]]:
-    """A function to call after each of many slow steps."""
-    with showing(Work(doing, total)) as work:
-        done = 0
-
-        def advance() -> None:
-            nonlocal done
-            done += 1
-            work.reach(done)
-
-        yield advance
-
-
-@contextmanager
-def showing(work: Work) -> Iterator[Work]:
-    """Show the work in this block, even if it makes no progress."""
-    over = threading.Event()
+def waiting(doing: str, total: int | None = None, unit: str = "rows") -> Iterator[Work]:
+    """Show the work in this block: for how long it goes on and, if it reports that, how much is done."""
+    work, over = Work(doing, total, unit), threading.Event()
     shower = threading.Thread(target=_on_terminal if sys.stderr.isatty() else _in_lines, args=(work, over), daemon=True)
-    listener = threading.Thread(target=_listen, args=(work, over), daemon=True)
     shower.start()
-    listener.start()
     try:
         yield work
     finally:
         over.set()
         shower.join()
-        listener.join()
-        work.close()
-
-
-def _listen(work: Work, over: threading.Event) -> None:
-    while not over.wait(_POLL_SECONDS):
-        work.listen()
 
 
 def _in_lines(work: Work, over: threading.Event) -> None:

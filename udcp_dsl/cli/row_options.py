@@ -19,7 +19,7 @@ import click
 from udcp_dsl.cli.ending import wants_json
 from udcp_dsl.cli.spec import files_read, parse_labels, settings_of
 from udcp_dsl.cli.terminal import STDOUT, tell
-from udcp_dsl.diagnostics import InputError, SpecWarning
+from udcp_dsl.diagnostics import InputError, SpecWarning, naming_options
 from udcp_dsl.files import check_writable
 from udcp_dsl.rows.roles import INPUT, ROLES, Columns
 
@@ -36,46 +36,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 _FILE = re.compile(r"\.(npy|npz|csv|parquet|arrow|feather|txt|json)(:.*)?", re.IGNORECASE | re.DOTALL)
 
 _ARRAY = re.compile(r"\.np[yz](:.*)?$", re.IGNORECASE | re.DOTALL)
-
-_OPTIONS = {
-    " with column= (--column)": " with --column",
-    "carry and ignore are lists": "--carry and --ignore are lists",
-    "logits=True": "--logits",
-    "normalize=True": "--normalize",
-    "pool=True": "--pool",
-    "randomize=True": "--randomize",
-    "randomize=False": "no --randomize",
-    'bins= needs conditional="difficulty"': "--bins needs --conditional difficulty",
-    "in the units of the harm: give alpha=": "in the units of the harm: give --alpha",
-    'conditional="group" or "class"': "--group or --conditional class",
-    'conditional="group"': "--group",
-    "simultaneous=True needs confidence,": "--simultaneous needs --confidence,",
-    "simultaneous=True needs conditional": "--simultaneous needs --conditional",
-    "class_names has": "--class-names has",
-    "class_names:": "--class-names:",
-    "of ignore= (--ignore)": "of --ignore",
-    ", or a repair that was made before, repair=udcp.Repair(exponent=...)": "",
-    "pass probs.T": "save the transposed array",
-    "several alphas: give alpha,": "several alphas: give --alpha,",
-    "groups=": "--group",
-    'repair="temperature"': "--repair temperature",
-    'repair="auto"': "--repair auto",
-    "repair=None": "--repair none",
-    "ids=,": "--id,",
-    "(loss.labels; class_names= gives another)": "(udcp check lists them; --class-names gives another)",
-    "class_names=[...] (class_names=loss.labels for that of the spec)": "--class-names (udcp check lists the labels)",
-    "a frame or table": "a table",
-    "class_names=loss.labels if the first is right": "name the order of the spec, --class-names, if it is right",
-    ", by ignore=[...] (at the command line": " (at the command line",
-    "label_names:": "--names:",
-}
-# Messages that contain a number; the command line has only --alpha.
-_LEVELS = {
-    r"give confidence_level=\S+ or, which is the same, alpha=(\S+)\. confid": r"give --alpha \1. --confid",
-    r"give confidence_level=\S+, or alpha=": "give --alpha ",
-    r"^confidence=(\S+) is given without alpha": r"--confidence \1 is given without --alpha",
-    r"it needs alpha too, as in alpha=(\S+), confidence=": r"it needs --alpha too, as in --alpha \1 --confidence ",
-}
 
 
 def _levels(ctx: click.Context, parameter: click.Parameter, alphas: tuple[str, ...]) -> tuple[Fraction, ...]:
@@ -343,34 +303,23 @@ def _is_same_file(path: str, name: str | Path) -> bool:
 def collect_warnings() -> Iterator[list[str]]:
     """Print each warning on stderr once, when it is raised; with --json, leave them to the command to print.
 
-    Warnings and errors are worded for callers from Python; here they are reworded to name command-line options.
+    Messages name command-line options here.
     """
     messages: list[str] = []
     silent = wants_json()
 
     def show(message: Warning | str, category: type[Warning], *place: object, **more: object) -> None:
-        text = _by_option(str(message))
+        text = str(message)
         if text not in messages:
             messages.append(text)
             if not silent:
                 tell("warning:", "yellow", text)
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), naming_options():
         warnings.simplefilter("always", UserWarning)
         warnings.simplefilter("ignore", SpecWarning)  # commands show them as diagnostics
         warnings.showwarning = show
-        try:
-            yield messages
-        except InputError as error:
-            raise InputError(_by_option(str(error))) from error
-
-
-def _by_option(message: str) -> str:
-    for python, option in _OPTIONS.items():
-        message = message.replace(python, option)
-    for pattern, option in _LEVELS.items():
-        message = re.sub(pattern, option, message)
-    return message
+        yield messages
 
 
 def _is_file(source: str) -> bool:

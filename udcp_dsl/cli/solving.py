@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from udcp_dsl.cli.progress import step_counter, waiting
+from udcp_dsl.cli.progress import waiting
 from udcp_dsl.cli.terminal import tell
-from udcp_dsl.diagnostics import InputError, OracleError
+from udcp_dsl.diagnostics import InputError
 from udcp_dsl.threads import available_cores
 
 if TYPE_CHECKING:
     from udcp_dsl.cluster.dask import Cluster
-    from udcp_dsl.loss import Loss
-    from udcp_dsl.predict.oracle import Oracle, SolvingOracle
+    from udcp_dsl.predict.oracle import Oracle
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -125,20 +124,10 @@ def solving(
         return
     most = computing.workers or (available_cores() if rows is None or rows >= _WORTH_WORKERS else 1)
     with (
-        step_counter(rows, doing) as advance,
-        oracle.running(workers=most, checkpoint=computing.resume, advance=advance),
+        waiting(doing, rows) as work,
+        oracle.running(workers=most, checkpoint=computing.resume, advance=work.advance),
     ):
         yield None
-
-
-def solving_oracle(loss: Loss, **options: object) -> SolvingOracle:
-    """The oracle `ilp`, which reports whether the cost of a set is proved optimal."""
-    from udcp_dsl.predict.oracle import SolvingOracle, make_oracle
-
-    exact = make_oracle("ilp", loss, **options)
-    if not isinstance(exact, SolvingOracle):
-        raise OracleError("oracle 'ilp' comes from another package and reports no proved costs: uninstall that package")
-    return exact
 
 
 @contextmanager

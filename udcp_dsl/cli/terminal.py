@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from udcp_dsl.diagnostics import Diagnostic, InputError, OracleError, SpecError, nearest, shown_of
-from udcp_dsl.showing import MARKS
-from udcp_dsl.showing.description import visible_lines
+from udcp_dsl.showing import MARKS, visible_lines
 
 if TYPE_CHECKING:
     from rich.console import Console

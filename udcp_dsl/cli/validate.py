@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from udcp_dsl.cli.ending import FAILED, finish
-from udcp_dsl.cli.progress import Work, showing
+from udcp_dsl.cli.progress import waiting
 from udcp_dsl.cli.row_options import RowOptions, alpha_option, check_output, collect_warnings, reads_rows
 from udcp_dsl.cli.spec import diagnostics_of, reads_spec
 from udcp_dsl.diagnostics import InputError
@@ -121,7 +121,7 @@ def _bar() -> Iterator[Callable[[str, float], None]]:
     """A function to call with a stage and the fraction of it that is done; what is shown is that of all stages."""
     from udcp_dsl.check.verdicts import share_done
 
-    with showing(Work("validating", 100, unit="")) as work:
+    with waiting("validating", 100, unit="") as work:
 
         def progress(stage: str, part: float) -> None:
             work.doing = f"validating, {stage}"

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from udcp_dsl.diagnostics import InputError, RowFault, did_you_mean
+from udcp_dsl.diagnostics import InputError, RowFault, did_you_mean, worded
 from udcp_dsl.expression.domain import Bools, Floats
 from udcp_dsl.expression.inputs import RowInput
 
@@ -234,8 +234,8 @@ def table_columns(
     left = [column for column in possible if column not in ignore]
     if possible and not left:
         raise InputError(
-            f"column {possible[0]!r} is an input, which the loss reads, and cannot be ignored: leave it out of ignore= "
-            "(--ignore)"
+            f"column {possible[0]!r} is an input, which the loss reads, and cannot be ignored: leave it out of "
+            + worded("ignore=", "--ignore")
         )
     labelled = set(labels) if x.name in left else set()
     return columns_of(x, [column for column in left if column not in labelled])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean, keeping_warnings, warn
+from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean, keeping_warnings, warn, worded
 from udcp_dsl.loss import Loss
 from udcp_dsl.measure.comparison import Comparison, CostCurve, Example, Run, Worth
 from udcp_dsl.measure.evaluate import Floats, measure
@@ -491,7 +491,8 @@ def _checked_label_names(loss: Loss, label_names: Mapping[str, str] | None) -> d
     called = dict(label_names or {})
     unknown = sorted(set(called) - set(loss.labels))
     if unknown:
-        raise InputError(f"label_names: {unknown[0]!r} is not a label; {did_you_mean(unknown[0], loss.labels)}")
+        near = did_you_mean(unknown[0], loss.labels)
+        raise InputError(f"{worded('label_names', '--names')}: {unknown[0]!r} is not a label; {near}")
     return called
 
 

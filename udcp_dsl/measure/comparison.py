@@ -23,7 +23,7 @@ from udcp_dsl.expression.decisions import HANDED_OVER, KEPT
 from udcp_dsl.files import PathLike, atomic_write, known_ending, require_pyarrow
 from udcp_dsl.loss import Loss
 from udcp_dsl.measure.coverage import LeastCovered, way_out
-from udcp_dsl.measure.evaluate import QUARTERS, SIZE_BINS, Measures, Stratum, least_covered
+from udcp_dsl.measure.evaluate import QUARTERS, SIZE_BINS, Measures, least_covered, pooled_by
 from udcp_dsl.measure.limits import LimitSummary, summarise, summary_lines
 from udcp_dsl.predict.calibrate import show_level
 from udcp_dsl.predict.calibrate.levels import CONFIDENCE
@@ -527,7 +527,6 @@ def _summary(runs: Sequence[Run], miss: float | None) -> Summary:
         quantile = float(t.ppf((1 + CONFIDENCE) / 2, len(runs) - 1))
         reach = quantile * float(coverage.std(ddof=1)) * math.sqrt(1 + 1 / len(runs))
         interval = (max(0.0, mean - reach), min(1.0, mean + reach))
-    n = sum(x.n for x in measured)
     return Summary(
         unit=measured[0].unit,
         total=None if miss is None else float(costs.mean()) + miss * (1 - mean),
@@ -544,39 +543,24 @@ def _summary(runs: Sequence[Run], miss: float | None) -> Summary:
             term: float(np.mean([x.cost_by_term[term] for x in measured])) for term in measured[0].cost_by_term
         },
         size=float(np.mean([x.mean_size for x in measured])),
-        empty=sum(x.empty for x in measured) / n,
+        empty=sum(x.empty for x in measured) / sum(x.n for x in measured),
         seconds=float(np.mean([run.seconds for run in runs])),
-        by_size=_pooled([x.by_size for x in measured], n),
-        by_group=_pooled([x.by_group for x in measured], n),
-        by_decision=_pooled([x.by_decision for x in measured], n),
-        by_difficulty=_quarters(measured),
+        by_size=_shares(measured, "size"),
+        by_group=_shares(measured, "group"),
+        by_decision=_shares(measured, "decision"),
+        by_difficulty=_shares(measured, "difficulty"),
         risk=None if measured[0].risk is None else float(np.mean([x.risk.mean for x in measured if x.risk])),
         least_covered=least_covered(measured),
         limits=summarise([x.limits for x in measured]),
     )
 
 
-def _quarters(measured: Sequence[Measures]) -> dict[str, tuple[float, float]]:
-    """Coverage and share of each quarter by difficulty, matched by place, as bounds differ from split to split."""
-    whole = [x.by_difficulty for x in measured if len(x.by_difficulty) == len(QUARTERS)]
-    n = sum(s.n for quarters in whole for s in quarters)
-    placed = {name: [quarters[place] for quarters in whole] for place, name in enumerate(QUARTERS) if whole}
-    return {
-        name: (sum(s.covered for s in held) / sum(s.n for s in held), sum(s.n for s in held) / n)
-        for name, held in placed.items()
-    }
-
-
-def _pooled(strata: Sequence[Sequence[Stratum]], n: int) -> dict[str, tuple[float, float]]:
-    """Coverage and share of the n points for each stratum, pooled over the splits, in the order of names."""
-    found: dict[str, list[Stratum]] = {}
-    for stratum in (stratum for split in strata for stratum in split):
-        found.setdefault(stratum.name, []).append(stratum)
-    order = {name: i for i, name in enumerate(SIZE_BINS)}
-    return {
-        name: (sum(s.covered for s in held) / sum(s.n for s in held), sum(s.n for s in held) / n)
-        for name, held in sorted(found.items(), key=lambda item: (order.get(item[0], -1), item[0]))
-    }
+def _shares(measured: Sequence[Measures], kind: str) -> dict[str, tuple[float, float]]:
+    """Coverage and share of the rows for each stratum of a kind, pooled over the splits."""
+    found = pooled_by(measured, kind)
+    n = sum(stratum.seen for stratum in found)
+    ordered = sorted(found, key=lambda stratum: stratum.name) if kind in ("group", "decision") else found
+    return {stratum.name: (stratum.coverage, stratum.seen / n) for stratum in ordered}
 
 
 def _plain(summary: Summary) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Classes, and the hardest quarter of the rows, whose coverage is below 1 - alpha by more than chance.
+"""Coverage of some of the rows (`Stratum`), and the classes whose coverage is too low by more than chance.
 
 Average coverage can be reached by giving up the labels that cost most. If c of the n rows of a part are covered,
 the exact one-sided test of "covered with probability at least 1 - alpha" has the p-value P(Bin(n, 1 - alpha) <= c). The
@@ -8,17 +8,21 @@ least 95 percent, no part with sufficient coverage is named.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.predict.calibrate import show_level
+from udcp_dsl.predict.calibrate.levels import clopper_pearson
 from udcp_dsl.predict.calibrate.strata import Cellwise
 from udcp_dsl.showing import Description, Line, Shown, Styled, listed
+
+Bools: TypeAlias = npt.NDArray[np.bool_]
 
 MIN_ROWS = 20  # rows that a part needs to be tested
 LEVEL = 0.05  # significance level of all tests together
@@ -26,39 +30,90 @@ _MAX_NAMED = 5
 
 
 @dataclass(frozen=True)
-class Part:
-    """Some of the rows, and how many of them are covered: a class, the hardest quarter by highest probability, or all.
+class Stratum:
+    """Some of the rows, such as a class or the hardest quarter: how many of them are covered, and means over them.
 
-    Over repeated splits, `n` and `covered` are averages per test fold, and `coverage` is the mean.
+    Over repeated splits, `n` and `covered` are averages per test fold, `seen` is the number of rows of all folds, and
+    the interval is that of a single fold. The interval and the means are NaN where only coverage was measured.
     """
 
-    kind: Literal["class", "quarter", "all"]
     name: str
     n: int
     covered: int
     coverage: float
-    seen: int = field(default=0, repr=False)  # rows over all splits, if there are several
-
-    @classmethod
-    def mean(cls, kind: Literal["class", "quarter", "all"], name: str, folds: Sequence[tuple[int, int]]) -> Part:
-        """From (n, covered) of the same part in each test fold; folds share rows, so counts are averaged, not added.
-
-        >>> Part.mean("class", "8", [(10, 4), (20, 11)])
-        Part(kind='class', name='8', n=15, covered=8, coverage=0.5)
-        """
-        total, covered = map(sum, zip(*folds, strict=True))
-        n = round(total / len(folds))
-        return cls(kind, name, n, round(n * covered / total), covered / total, total)
-
-    @classmethod
-    def of(cls, kind: Literal["class", "quarter", "all"], name: str, covered: npt.NDArray[np.bool_]) -> Part:
-        """From a mask that says which of its rows are covered."""
-        many = int(np.count_nonzero(covered))
-        return cls(kind, name, len(covered), many, many / max(len(covered), 1))
+    interval: tuple[float, float] = (math.nan, math.nan)
+    mean_size: float = math.nan
+    mean_cost: float = math.nan
+    mean_true_probability: float = math.nan
+    kind: str = "all"  # "size", "difficulty", "class", "group", "decision", or the hardest "quarter"
+    seen: int = field(default=0, repr=False)
 
     def full_name(self, called: Callable[[str], str] = str) -> str:
-        """The name of the part, with its kind; `called` maps a label to its displayed name."""
+        """The name of the stratum, with its kind; `called` maps a label to its displayed name."""
         return f"class '{called(self.name)}'" if self.kind == "class" else f"the {self.name}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Its counts, interval and means as plain data for JSON."""
+        counts = {name: getattr(self, name) for name in ("name", "n", "covered", "coverage")}
+        return {**counts, "interval": list(self.interval), **{name: getattr(self, name) for name in MEANS}}
+
+
+MEANS = ("mean_size", "mean_cost", "mean_true_probability")  # of a stratum
+
+
+def strata_of(
+    kind: str, names: Sequence[str], codes: npt.NDArray[np.integer[Any]], covered: Bools, *values: npt.NDArray[Any]
+) -> tuple[Stratum, ...]:
+    """One stratum per name; `codes` has the position of each row's name. Strata without rows are left out.
+
+    `values` are the size, the cost and the true label's probability of each row, if their means are wanted.
+
+    >>> strata_of("class", ["cat", "dog", "wolf"], np.array([0, 0, 2]), np.array([True, False, True]))[0]
+    Stratum(name='cat', n=2, covered=1, coverage=0.5, interval=(nan, nan), mean_size=nan, mean_cost=nan, \
+mean_true_probability=nan, kind='class')
+    """
+    n = np.bincount(codes, minlength=len(names))
+    there = np.flatnonzero(n)
+    sums = np.stack([np.bincount(codes, weights=x, minlength=len(names))[there] for x in (covered, *values)])
+    columns = np.full((6, len(there)), math.nan)
+    columns[0] = sums[0] / n[there]
+    if values:
+        columns[1:3] = clopper_pearson(sums[0], n[there])
+        columns[3:] = sums[1:] / n[there]
+    return tuple(
+        Stratum(names[i], int(n[i]), int(many), c, (low, high), size, cost, p, kind)
+        for i, many, (c, low, high, size, cost, p) in zip(there.tolist(), sums[0], columns.T.tolist(), strict=True)
+    )
+
+
+def pooled(strata: Iterable[Stratum]) -> list[Stratum]:
+    """The strata of repeated splits by name, in the order in which names first appear.
+
+    The splits draw on the same rows again and again, so their counts are averaged, not added up as if rows were fresh.
+    Coverage and means are over all splits, weighted by rows; the interval is the exact one (Clopper-Pearson) of a
+    single fold with that coverage and the mean number of rows.
+
+    >>> (found,) = pooled([Stratum("8", 10, 4, 0.4), Stratum("8", 20, 11, 0.55)])
+    >>> found.n, found.covered, found.coverage, found.seen
+    (15, 8, 0.5, 30)
+    """
+    found: dict[str, list[Stratum]] = {}
+    for stratum in strata:
+        found.setdefault(stratum.name, []).append(stratum)
+    parts = list(found.values())
+    if not parts:
+        return []
+    seen = np.array([sum(s.n for s in own) for own in parts], dtype=np.float64)
+    n = seen / np.array([len(own) for own in parts])
+    coverage = np.array([sum(s.covered for s in own) for own in parts]) / seen
+    low, high = clopper_pearson(coverage * n, n)
+    means = [np.array([sum(s.n * getattr(s, name) for s in own) for own in parts]) / seen for name in MEANS]
+    # If the covered count is not an integer, the interval may just miss the coverage itself.
+    columns = np.stack([seen, n, coverage, np.minimum(low, coverage), np.maximum(high, coverage), *means], axis=1)
+    return [
+        Stratum(own[0].name, round(n), round(round(n) * c), c, (low, high), size, cost, p, own[0].kind, int(total))
+        for own, (total, n, c, low, high, size, cost, p) in zip(parts, columns.tolist(), strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -71,9 +126,9 @@ class LeastCovered(Shown):
     """
 
     alpha: Fraction
-    overall: Part
-    worst: Part | None
-    short: tuple[Part, ...]
+    overall: Stratum
+    worst: Stratum | None
+    short: tuple[Stratum, ...]
     conditional: str | None = None
     rows: str = ""
 
@@ -81,17 +136,20 @@ class LeastCovered(Shown):
     def of(
         cls,
         alpha: Fraction,
-        overall: Part,
-        classes: Iterable[Part],
-        hardest: Part | None,
+        overall: Stratum,
+        classes: Iterable[Stratum],
+        hardest: Stratum | None,
         *,
         conditional: str | None = None,
         rows: str = "",
     ) -> LeastCovered:
         """Test the parts that have enough rows; leave out a quarter that is, by ties, more than half of the rows.
 
-        >>> parts = [Part("class", "7", 50, 46, 0.92), Part("class", "8", 50, 28, 0.56)]
-        >>> LeastCovered.of(Fraction(1, 10), Part("all", "", 500, 455, 0.91), parts, None).line()
+        >>> parts = [
+        ...     Stratum("7", 50, 46, 0.92, kind="class"),
+        ...     Stratum("8", 50, 28, 0.56, kind="class"),
+        ... ]
+        >>> LeastCovered.of(Fraction(1, 10), Stratum("", 500, 455, 0.91), parts, None).line()
         "coverage 0.910 (target 0.9); worst class '8' 0.560"
         """
         known = [part for part in classes if max(part.n, part.seen) >= MIN_ROWS]
@@ -108,19 +166,18 @@ class LeastCovered(Shown):
         alpha: Fraction,
         labels: Sequence[str],
         truth: npt.NDArray[np.integer[Any]],
-        covered: npt.NDArray[np.bool_],
+        covered: Bools,
         highest: npt.NDArray[np.floating[Any]],
         promised: Cellwise,
         rows: str = "",
     ) -> LeastCovered:
         """From the true label of each row, whether it is covered, and its highest probability."""
-        seen = np.bincount(truth, minlength=len(labels)).tolist()
-        hits = np.bincount(truth[covered], minlength=len(labels)).tolist()
+        easier = (~hardest_quarter(highest)).astype(np.intp)
         return cls.of(
             alpha,
-            Part.of("all", "", covered),
-            [Part("class", y, n, k, k / max(n, 1)) for y, n, k in zip(labels, seen, hits, strict=True)],
-            Part.of("quarter", "hardest quarter", covered[hardest_quarter(highest)]),
+            strata_of("all", [""], np.zeros(len(truth), dtype=np.intp), covered)[0],
+            strata_of("class", labels, truth, covered),
+            strata_of("quarter", ["hardest quarter", ""], easier, covered)[0],
             conditional=promised.conditional,
             rows=rows,
         )
@@ -135,7 +192,7 @@ class LeastCovered(Shown):
     def about_worst(self, called: Callable[[str], str] = str) -> str:
         """The worst class, in words, or that none is covered less than promised; empty if no class has enough rows.
 
-        >>> most, seven = Part("all", "", 80, 76, 0.95), Part("class", "7", 40, 38, 0.95)
+        >>> most, seven = Stratum("", 80, 76, 0.95), Stratum("7", 40, 38, 0.95, kind="class")
         >>> LeastCovered(Fraction(1, 10), most, seven, ()).about_worst()
         'no class of 20 rows or more below 0.9'
         """
@@ -181,20 +238,24 @@ class LeastCovered(Shown):
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
+        worst, *short = (
+            part and {name: getattr(part, name) for name in ("kind", "name", "n", "covered", "coverage", "seen")}
+            for part in (self.worst, *self.short)
+        )
         return {
             "promised": float(1 - self.alpha),
             "coverage": self.overall.coverage,
-            "worst": None if self.worst is None else vars(self.worst),
-            "short": [vars(part) for part in self.short],
+            "worst": worst,
+            "short": short,
         }
 
 
-def hardest_quarter(highest: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.bool_]:
+def hardest_quarter(highest: npt.NDArray[np.floating[Any]]) -> Bools:
     """Mask of the quarter of the rows whose highest probability is lowest; equal values stay together."""
     return np.asarray(highest <= np.quantile(highest, 0.25, method="inverted_cdf"))
 
 
-def _below(parts: Sequence[Part], promised: float) -> list[Part]:
+def _below(parts: Sequence[Stratum], promised: float) -> list[Stratum]:
     """The parts that are covered less than promised, by Holm's procedure over exact binomial tests."""
     if not parts:
         return []

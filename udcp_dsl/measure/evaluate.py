@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, worded
 from udcp_dsl.expression.decisions import HANDED_OVER, KEPT
-from udcp_dsl.measure.coverage import LeastCovered, Part, share_text
+from udcp_dsl.measure.coverage import MEANS, LeastCovered, Stratum, pooled, share_text, strata_of
 from udcp_dsl.measure.limits import LimitMeasure, LimitPoints, limit_lines, limit_table, measure_limits
 from udcp_dsl.predict.calibrate import Level, show_level
-from udcp_dsl.predict.calibrate.levels import CONFIDENCE, clopper_pearson
+from udcp_dsl.predict.calibrate.levels import CONFIDENCE
 from udcp_dsl.predict.harm import Harm
 from udcp_dsl.predict.predictor import SetPredictor
 from udcp_dsl.predict.promise import Promise
@@ -43,20 +43,6 @@ QUARTERS = ("hardest", "second", "third", "easiest")  # of the rows, by their hi
 
 _FIRST_SIZES = (0, 1, 2, 5, 10, 50, 100)  # smallest size of each bin
 _ROWS_SHOWN = 10
-
-
-@dataclass(frozen=True)
-class Stratum:
-    """Some of the rows: their coverage with its exact interval, and means over them."""
-
-    name: str
-    n: int
-    covered: int
-    coverage: float
-    interval: tuple[float, float]
-    mean_size: float
-    mean_cost: float
-    mean_true_probability: float
 
 
 @dataclass(frozen=True)
@@ -161,7 +147,7 @@ class Measures(Result):
 
         counts = {name: column(name) for name in ("n", "covered", "coverage")}
         named = {"by": [by for by, _ in strata], "stratum": column("name")}
-        return {**named, **counts, "low": [*low], "high": [*high], **{name: column(name) for name in _STRATUM_MEANS}}
+        return {**named, **counts, "low": [*low], "high": [*high], **{name: column(name) for name in MEANS}}
 
     def plot(self) -> Any:
         """Draw coverage by stratum, with exact intervals.
@@ -179,8 +165,7 @@ class Measures(Result):
     def _whole(self) -> Stratum:
         """All rows as one stratum."""
         p = sum(s.n * s.mean_true_probability for s in self.by_class) / self.n
-        means = (self.coverage, self.interval, self.mean_size, self.mean_cost, p)
-        return Stratum("all", self.n, self.covered, *means)
+        return Stratum("all", self.n, self.covered, self.coverage, self.interval, self.mean_size, self.mean_cost, p)
 
     def describe(self) -> Description:
         """What is printed: all rows, then each kind of strata; if a kind has many, those that are covered least."""
@@ -315,7 +300,6 @@ _STRATA = {
     "by_group": "group",
     "by_decision": "decision",
 }
-_STRATUM_MEANS = ("mean_size", "mean_cost", "mean_true_probability")  # of a stratum
 _JSON_FIELDS = (
     *("loss", "oracle", "n", "covered", "coverage", "interval", "mean_cost", "cost_error", "cost_by_term", "mean_size"),
     *("empty", "size_violation", "handed_over", "risk", "unit"),
@@ -412,7 +396,9 @@ def evaluate(
     rows = predictor.rows(probs, y, class_names=class_names, **own)
     warn_of_another_order(rows)
     if predictor.promise.by_group and rows.groups is None:
-        raise InputError("calibrated by group, so the evaluation needs the group of each row: give groups=")
+        raise InputError(
+            "calibrated by group, so the evaluation needs the group of each row: give " + worded("groups=", "--group")
+        )
     if predictor.randomize:
         warn_of_shared_draws(rows, predictor.seed)
     points, unproved, full = [], list[int | None](), 0
@@ -465,7 +451,7 @@ def _measures(
 ) -> Measures:
     harm = promise.harm(loss, inputs)
     n, truth, groups = len(points.truth), points.truth, points.groups
-    (whole,) = points.strata(["all"], np.zeros(n, dtype=np.intp))
+    (whole,) = points.strata("all", ["all"], np.zeros(n, dtype=np.intp))
     sizes, counts = np.unique(points.sizes, return_counts=True)
     quantiles = np.quantile(points.sizes, QUANTILES, method="inverted_cdf").astype(int).tolist()
     group_names, group_of = np.unique(np.empty(0, np.str_) if groups is None else groups, return_inverse=True)
@@ -484,10 +470,10 @@ def _measures(
         size_quantiles=dict(zip(QUANTILES, quantiles, strict=True)),
         size_counts=dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
         empty=int(np.count_nonzero(points.sizes == 0)),
-        by_size=points.strata(SIZE_BINS, np.searchsorted(_FIRST_SIZES, points.sizes, side="right") - 1),
-        by_difficulty=points.strata(*_difficulty(points.highest_probabilities)),
-        by_class=points.strata(loss.labels, truth),
-        by_group=() if groups is None else points.strata(group_names.tolist(), group_of),
+        by_size=points.strata("size", SIZE_BINS, np.searchsorted(_FIRST_SIZES, points.sizes, side="right") - 1),
+        by_difficulty=points.strata("difficulty", *_difficulty(points.highest_probabilities)),
+        by_class=points.strata("class", loss.labels, truth),
+        by_group=() if groups is None else points.strata("group", group_names.tolist(), group_of),
         by_decision=points.by_decision,
         risk=None if harm is None else risk_of(harm, points.covered, harm.of_truth(truth), alpha),
         conditional=promise.conditional,
@@ -501,17 +487,26 @@ def least_covered(folds: Sequence[Measures]) -> LeastCovered | None:
     first = folds[0]
     if first.risk is not None:
         return None
-    classes: dict[str, list[tuple[int, int]]] = {}
-    for stratum in (stratum for fold in folds for stratum in fold.by_class):
-        classes.setdefault(stratum.name, []).append((stratum.n, stratum.covered))
-    hardest = [(fold.by_difficulty[0].n, fold.by_difficulty[0].covered) for fold in folds]
-    return LeastCovered.of(
-        max(fold.alpha for fold in folds),
-        Part.mean("all", "", [(fold.n, fold.covered) for fold in folds]),
-        [Part.mean("class", name, own) for name, own in classes.items()],
-        Part.mean("quarter", f"{QUARTERS[0]} quarter", hardest),
-        conditional=first.conditional,
-    )
+    hardest = [replace(fold.by_difficulty[0], name=f"{QUARTERS[0]} quarter", kind="quarter") for fold in folds]
+    (overall,), (quarter,) = pooled(fold._whole for fold in folds), pooled(hardest)
+    alpha = max(fold.alpha for fold in folds)
+    return LeastCovered.of(alpha, overall, pooled_by(folds, "class"), quarter, conditional=first.conditional)
+
+
+def pooled_by(folds: Sequence[Measures], kind: str) -> list[Stratum]:
+    """The strata of one kind over repeated splits: sizes in rising order, all others as they first appear.
+
+    Quarters are matched by place, as their bounds differ; splits in which ties leave fewer than four are left out.
+    """
+    splits: list[Sequence[Stratum]] = [getattr(fold, f"by_{kind}") for fold in folds]
+    if kind == "difficulty":
+        splits = [
+            [replace(stratum, name=name) for stratum, name in zip(quarters, QUARTERS, strict=True)]
+            for quarters in splits
+            if len(quarters) == len(QUARTERS)
+        ]
+    found = pooled(stratum for split in splits for stratum in split)
+    return sorted(found, key=lambda stratum: SIZE_BINS.index(stratum.name)) if kind == "size" else found
 
 
 def risk_of(harm: Harm, covered: Bools, harms: Floats, alpha: Fraction) -> Risk:
@@ -571,24 +566,13 @@ class _Points:
         if self.decision is None:
             return ()
         names = list(dict.fromkeys((KEPT, HANDED_OVER, *np.unique(self.decision).tolist())))
-        return self.strata(names, np.array([names.index(name) for name in self.decision.tolist()], dtype=np.intp))
+        return self.strata(
+            "decision", names, np.array([names.index(name) for name in self.decision.tolist()], dtype=np.intp)
+        )
 
-    def strata(self, names: Sequence[str], codes: npt.NDArray[np.integer[Any]]) -> tuple[Stratum, ...]:
-        """One stratum per name; `codes` has the position of each row's name. Strata without rows are left out."""
-        n = np.bincount(codes, minlength=len(names))
-
-        def sums(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-            return np.bincount(codes, weights=values, minlength=len(names))
-
-        covered = sums(self.covered)
-        low, high = clopper_pearson(covered, n)
-        means = np.stack([sums(x) for x in (self.covered, self.sizes, self.costs, self.true_probabilities)], axis=1)
-        found = []
-        for i in np.flatnonzero(n).tolist():
-            coverage, size, cost, p = (means[i] / n[i]).tolist()
-            interval = (float(low[i]), float(high[i]))
-            found.append(Stratum(names[i], int(n[i]), int(covered[i]), coverage, interval, size, cost, p))
-        return tuple(found)
+    def strata(self, kind: str, names: Sequence[str], codes: npt.NDArray[np.integer[Any]]) -> tuple[Stratum, ...]:
+        """One stratum per name; `codes` has the position of each row's name."""
+        return strata_of(kind, names, codes, self.covered, self.sizes, self.costs, self.true_probabilities)
 
 
 def _difficulty(top: Floats) -> tuple[list[str], npt.NDArray[np.intp]]:

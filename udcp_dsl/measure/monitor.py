@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from udcp_dsl import __version__
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, worded
 from udcp_dsl.expression.given import one_row
 from udcp_dsl.files import PathLike, atomic_write
 from udcp_dsl.measure.betting import Bools, Floats, Ints
@@ -222,7 +222,9 @@ class Monitor(Result):
             y = groups = ids = None
         rows = predictor.rows(probs, y, groups=groups, inputs=inputs, ids=ids, **columns, empty=True)
         if len(rows) and predictor.promise.by_group and rows.groups is None:
-            raise InputError("calibrated by group, so the monitor needs the group of each row: give groups=")
+            raise InputError(
+                "calibrated by group, so the monitor needs the group of each row: give " + worded("groups=", "--group")
+            )
         if len(rows) and rows.y is None:
             raise InputError("the monitor needs the true label of each row: give y")
         return rows

@@ -32,6 +32,7 @@ from udcp_dsl.rows.rows import Rows
 if TYPE_CHECKING:
     from udcp_dsl.expression.facts import Fact
     from udcp_dsl.loss import Loss
+    from udcp_dsl.predict.order import Order
 
 GROUP = "udcp_dsl.oracles"
 Floats = NDArray[np.float64]
@@ -234,6 +235,48 @@ class Oracle(ABC):
         if isinstance(probabilities, BlockedMatrix) and probabilities.is_remote:
             return probabilities.apply(RemoteCall(self, "first", tuple(columns)), *columns.values())
         return self._in_steps(probabilities, columns, lambda block, own, rows: self._first(block, **own))
+
+    def order(self, P: ArrayLike, *, inputs: Mapping[str, Any] | None = None) -> Order:
+        """The order in which labels enter the set of one row, with the mass and the cost of each prefix.
+
+        Parameters
+        ----------
+        P : array, shape (K,)
+            The probabilities of the row.
+        inputs : mapping, optional
+            The row's inputs by name, if the loss reads any.
+
+        Returns
+        -------
+        Order
+            One step per label; for `price`, also at which price each label enters.
+
+        Raises
+        ------
+        InputError
+            The row or its inputs are invalid, or the oracle has no order before its lambda is known.
+
+        Examples
+        --------
+        >>> import udcp_dsl as udcp
+        >>> loss = udcp.loads("labels {a, b, c}  loss l = size")
+        >>> print(udcp.make_oracle("lac", loss).order([0.5, 0.2, 0.3]))
+        l, by lac
+        <BLANKLINE>
+        rank   label     p   mass   cost   score
+        ────────────────────────────────────────
+           1   a       0.5    0.5      1    -0.5
+           2   c       0.3    0.8      2    -0.3
+           3   b       0.2      1      3    -0.2
+        mass and cost of the set of all labels up to this one
+        """
+        from udcp_dsl.predict.order import order_of
+
+        rows = as_probabilities(np.atleast_2d(_numbers("probabilities", P)), self.loss.K)
+        if len(rows) != 1:
+            raise InputError(f"an order is that of one row, not of {len(rows)}")
+        alone = make_oracle(self.name, self.loss.at(inputs), **self.options) if self.loss.inputs else self
+        return order_of(alone, rows[0])
 
     def best(self, P: Given, mu: ArrayLike, *, inputs: Any = None) -> Masks:
         """The set of each row that minimises L - mu p, for an oracle that `has_best`.

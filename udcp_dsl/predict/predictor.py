@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -13,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from udcp_dsl.deprecation import deprecated
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, worded
 from udcp_dsl.expression.decisions import Decided
 from udcp_dsl.expression.inputs import RowInput
 from udcp_dsl.loss import Loss
@@ -21,6 +20,7 @@ from udcp_dsl.measure.coverage import LeastCovered
 from udcp_dsl.predict.calibrate import Conditional, Level, Tuning, exact_level, row_draws, show_level
 from udcp_dsl.predict.calibrate.ranks import RankTable
 from udcp_dsl.predict.chain import Fits, Fitted, applying, deal, fit, worth_of
+from udcp_dsl.predict.described import DescribedPredictor
 from udcp_dsl.predict.oracle import Oracle, as_oracle
 from udcp_dsl.predict.promise import Promise, promise_from
 from udcp_dsl.predict.repair import LabelShift, Repair
@@ -40,49 +40,12 @@ from udcp_dsl.rows.columns import flag, frame_index, labels_as_given
 from udcp_dsl.rows.matrix import Matrix, check_class_names, names_of_classes
 from udcp_dsl.rows.roles import Columns
 from udcp_dsl.rows.rows import Rows, rows_of
-from udcp_dsl.showing import Column, Description, Line, Shown, Styled, Table, in_unit
 
 if TYPE_CHECKING:
     from udcp_dsl.predict.calibrate import Calibration
     from udcp_dsl.predict.stages.anchor import Anchor
     from udcp_dsl.predict.stages.decision import Decision
     from udcp_dsl.predict.stages.limits import Multipliers
-
-# The description of a predictor: its guarantee, rows and thresholds, and which rows it covers too rarely.
-
-
-class DescribedPredictor(Shown):
-    """Base of `SetPredictor` that shows it, for `rich.print` and notebooks."""
-
-    def describe(self: SetPredictor) -> Description:  # type: ignore[misc]  # of its only subclass
-        """The guarantee, the thresholds, and the rows that are covered least."""
-        title = (Styled(self.loss.name, "bold"), f" by {self.oracle.name}, alpha {self.promise.shown_alphas}")
-        if not self.fits:
-            return Description(title, verdict=(Styled("not calibrated: call calibrate(probs, y)", "open"),))
-        guarantees = (f"At alpha {show_level(alpha)} it {fitted.guarantee}." for alpha, fitted in self.fits.items())
-        return Description(
-            title,
-            lines=(*guarantees, f"Calibrated on {self.fitted.rows_used}; {self.fitted.about_p}."),
-            tables=(_thresholds(self),),
-            notes=tuple(_least(self)),
-        )
-
-
-def _thresholds(predictor: SetPredictor) -> Table:
-    """One row per alpha; for `price`, the threshold is what a missed truth is worth. Empty unless marginal."""
-    if not predictor.promise.is_marginal:
-        return Table((), ())
-    rows = [(show_level(alpha), predictor.thresholds(alpha)) for alpha in predictor.alphas]
-    priced = predictor.oracle.name == "price"
-    head = in_unit("threshold: what a miss is worth", predictor.loss.unit) if priced else "threshold"
-    shown = Column(head, lambda row: "none: all labels" if math.isinf(row[1]) else f"{row[1]:.6g}", kind="number")
-    return Table((Column("alpha", 0), shown), rows)
-
-
-def _least(predictor: SetPredictor) -> Iterator[Line]:
-    for alpha in predictor.alphas:
-        found = predictor.least_covered(alpha)
-        yield from () if found is None else found.lines()
 
 
 # Entries held at a time if sets need all scores, or a second matrix beside the probabilities.
@@ -569,7 +532,7 @@ class SetPredictor(DescribedPredictor):
         first, known = self.fitted, ", ".join(map(show_level, self.fits))
         if alpha is None:
             if len(self.fits) > 1:
-                raise InputError(f"calibrated for several alphas: give alpha, one of {known}")
+                raise InputError(f"calibrated for several alphas: give {worded('alpha', '--alpha')}, one of {known}")
             return first.alpha
         level = exact_level(alpha, below=first.context.rule.below)
         if level not in self.fits:
@@ -739,8 +702,12 @@ class SetPredictor(DescribedPredictor):
             came, own = (", ".join(names[:_NAMED]) for names in (self.columns, self.loss.labels))
             raise InputError(
                 f"the columns have no names, and calibration matched them by name, in another order ({came} ...) than "
-                f"that of the spec ({own} ...): name their order, class_names=[...] (class_names=loss.labels for that "
-                "of the spec), or give a frame or table whose columns are labels"
+                f"that of the spec ({own} ...): name their order, "
+                + worded(
+                    "class_names=[...] (class_names=loss.labels for that of the spec)",
+                    "--class-names (udcp check lists the labels)",
+                )
+                + f", or give {worded('a frame or table', 'a table')} whose columns are labels"
             )
 
     def _rows_of(self, probs: Any, beside: Mapping[str, Any], **how: Any) -> Rows:
@@ -803,9 +770,11 @@ class SetPredictor(DescribedPredictor):
         """Refuse missing groups, and a groups argument that is not used; unused groups within `Rows` are allowed."""
         by_group = self.promise.by_group
         if rows.groups is None and by_group:
-            raise InputError("thresholds are by group: give the group of each row, groups=")
+            raise InputError("thresholds are by group: give the group of each row, " + worded("groups=", "--group"))
         if given is not None and not by_group:
-            way_out = 'leave out groups=, or calibrate with conditional="group"'
+            way_out = worded(
+                'leave out groups=, or calibrate with conditional="group"', "leave out --group, or calibrate with it"
+            )
             raise InputError(f"thresholds are not by group (conditional is {self.conditional!r}): {way_out}")
 
     def true_scores(self, rows: Rows, alpha: Fraction | None = None) -> npt.NDArray[np.float64]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from udcp_dsl.deprecation import deprecated
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, worded
 from udcp_dsl.predict.calibrate import Conditional, Level, Rule, exact_level, levels_of, show_level
 from udcp_dsl.predict.calibrate.strata import Cellwise, as_bins
 from udcp_dsl.predict.harm import Harm
@@ -273,7 +273,9 @@ class Promise(Cellwise):
             parse=read_whole_number,
             metavar="NUMBER",
             refuse=lambda p: (
-                'bins= needs conditional="difficulty"' if p.bins is not None and not p.by_difficulty else None
+                worded('bins= needs conditional="difficulty"', "--bins needs --conditional difficulty")
+                if p.bins is not None and not p.by_difficulty
+                else None
             ),
         )
     )
@@ -302,9 +304,11 @@ class Promise(Cellwise):
             refuse=lambda p: (
                 None
                 if not p.simultaneous
-                else "simultaneous=True needs confidence, which it shares among the parts"
+                else worded("simultaneous=True needs confidence", "--simultaneous needs --confidence")
+                + ", which it shares among the parts"
                 if p.confidence is None
-                else "simultaneous=True needs conditional: without it there is one threshold"
+                else worded("simultaneous=True needs conditional", "--simultaneous needs --conditional")
+                + ": without it there is one threshold"
                 if p.is_marginal
                 else None
             ),
@@ -364,7 +368,7 @@ class Promise(Cellwise):
             check=as_flag,
             default=False,
             refuse=lambda p: (
-                'pool=True needs conditional="group" or "class"'
+                worded('pool=True needs conditional="group" or "class"', "--pool needs --group or --conditional class")
                 + (": bins by difficulty have equal sizes, so use fewer of them" if p.by_difficulty else "")
                 + (": decisions with too few rows are already merged" if p.by_decision else "")
                 if p.pool and p.conditional not in ("group", "class")
@@ -403,7 +407,8 @@ class Promise(Cellwise):
         for name, own in declared.items():
             object.__setattr__(self, name, own.check(getattr(self, name), name))
         if self.risk is not None and not by_worth and (confidence_level is not None or self.alpha is None):
-            raise InputError("risk needs alpha, the largest mean harm, in the units of the harm: give alpha=")
+            way_out = f"give {worded('alpha=', '--alpha')}"
+            raise InputError(f"risk needs alpha, the largest mean harm, in the units of the harm: {way_out}")
         if self.temperature is not None:
             object.__setattr__(self, "repair", self._temperature_as_repair())
             object.__setattr__(self, "temperature", None)
@@ -621,11 +626,15 @@ def promise_from(promise: Promise | None, keywords: Mapping[str, Any]) -> Promis
 
 def _confidence_alone(confidence: Fraction) -> str:
     given, rest = show_level(confidence), show_level(1 - confidence)
+    level = worded(f"confidence_level={given} or, which is the same, alpha={rest}. ", f"--alpha {rest}. ")
+    both = worded(
+        f"alpha too, as in alpha=0.1, confidence={given}", f"--alpha too, as in --alpha 0.1 --confidence {given}"
+    )
     return (
-        f"confidence={given} is given without alpha. For sets that contain the true label with probability {given} "
-        f"give confidence_level={given} or, which is the same, alpha={rest}. confidence is something else: the "
-        "probability, over the draw of the calibration rows, that this predictor covers 1 - alpha of new rows; it "
-        f"needs alpha too, as in alpha=0.1, confidence={given}"
+        f"{worded(f'confidence={given}', f'--confidence {given}')} is given without {worded('alpha', '--alpha')}. "
+        f"For sets that contain the true label with probability {given} give {level}"
+        f"{worded('confidence', '--confidence')} is something else: the probability, over the draw of the calibration "
+        f"rows, that this predictor covers 1 - alpha of new rows; it needs {both}"
     )
 
 
@@ -633,7 +642,8 @@ def _refused_with_risk(promise: Promise) -> str | None:
     if promise.by_class:
         return (
             'risk and conditional="class" exclude each other: within a class every miss does the same harm, so '
-            'it is the coverage of the class that counts: leave out risk, or take conditional="group" or "difficulty"'
+            "it is the coverage of the class that counts: leave out risk, or take "
+            + worded('conditional="group" or "difficulty"', "--group or --conditional difficulty")
         )
     if promise.confidence is not None:
         return "risk and confidence exclude each other: the distribution of a mean harm over calibrations is not known"
@@ -648,11 +658,12 @@ def _refused_with_miss(promise: Promise) -> str | None:
     if promise.conditional not in (None, "group"):
         return (
             f'miss and conditional="{promise.conditional}" exclude each other: miss finds one alpha for '
-            'all rows, or one for each group: give alpha, or conditional="group"'
+            "all rows, or one for each group: give alpha, or " + worded('conditional="group"', "--group")
         )
     if promise.by_group and (promise.pool or promise.randomize):
         other = "pool" if promise.pool else "randomize"
-        return f'miss with conditional="group" finds an alpha for each group, and cannot be combined with {other}'
+        group = worded('conditional="group"', "--group")
+        return f"miss with {group} finds an alpha for each group, and cannot be combined with {other}"
     return None
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import SpecWarning, warn
+from udcp_dsl.diagnostics import SpecWarning, warn, worded
 from udcp_dsl.loss import Loss
 from udcp_dsl.predict.calibrate import CalibrationWarning, row_draws, show_level, warn_of_too_few
 from udcp_dsl.predict.oracle import Oracle
@@ -47,9 +47,8 @@ def warn_of_high_alpha(promise: Promise) -> None:
         share = given if share == "1" else share  # an alpha just below 1
         text = f"alpha is {given}, so sets may miss the true label in {share} of the rows"
         if given != rest:
-            text += (
-                ": alpha is the share of misses, not the coverage. "
-                f"For coverage {given} give confidence_level={given}, or alpha={rest}"
+            text += f": alpha is the share of misses, not the coverage. For coverage {given} give " + worded(
+                f"confidence_level={given}, or alpha={rest}", f"--alpha {rest}"
             )
         warn(text, CalibrationWarning)
 
@@ -71,7 +70,9 @@ def warn_of_counted_labels(rows: Rows) -> None:
         own, other = (", ".join(f"{i} is {names[i]!r}" for i in sorted({0, at})) for names in (labels, ordered))
         warn(
             f"y contains integers, taken as positions in loss.labels: {own}. Classifiers and encoders count labels in "
-            f"sorted order: {other}. Give true labels by name, or class_names=loss.labels if the first is right",
+            f"sorted order: {other}. Give true labels by name, or "
+            + worded("class_names=loss.labels", "name the order of the spec, --class-names,")
+            + " if the first is right",
             CalibrationWarning,
         )
 
@@ -122,9 +123,9 @@ def warn_of_another_order(rows: Rows | Guesses) -> bool:
     if why is None:
         at, why = "", _exchanged_columns(rows)
     if why is not None:
+        other = worded("loss.labels; class_names= gives another", "udcp check lists them; --class-names gives another")
         warn(
-            f"{at}{why}: are the columns in the order of the labels (loss.labels; class_names= gives another), and the "
-            "true labels right?",
+            f"{at}{why}: are the columns in the order of the labels ({other}), and the true labels right?",
             CalibrationWarning,
         )
     return why is not None
@@ -153,10 +154,11 @@ def warn_of_shared_draws(rows: Rows, seed: int) -> None:
     _, counts = np.unique(draws, return_counts=True)
     shared = int(counts[counts > 1].sum())
     if shared > _SHARED * len(rows):
+        randomize, ids = worded("randomize=True", "--randomize"), worded("ids=", "--id")
         warn(
-            f"randomize=True: {shared:,} of {len(rows):,} rows have the same probabilities as another row. Such rows "
+            f"{randomize}: {shared:,} of {len(rows):,} rows have the same probabilities as another row. Such rows "
             "share a random draw, so coverage is 1 - alpha on average over seeds, but not for this seed. "
-            "Give ids=, which enter the draw, here and at prediction, or probabilities that are not rounded",
+            f"Give {ids}, which enter the draw, here and at prediction, or probabilities that are not rounded",
             CalibrationWarning,
         )
 
@@ -284,7 +286,7 @@ def warn_of_zeros(rows: Rows, alpha: Fraction) -> None:
         warn(
             f"{zeros} of {len(rows)} true labels have probability exactly 0, so large sets are needed to cover "
             "them: the classifier's softmax underflowed, or it is wrong with certainty. Give its logits "
-            "(logits=True), or probabilities in float64",
+            f"({worded('logits=True', '--logits')}), or probabilities in float64",
             CalibrationWarning,
         )
 
@@ -304,11 +306,11 @@ def warn_of_wrong_confidence(context: FitContext, rows: Rows) -> None:
     error = math.sqrt(max(accuracy * (1 - accuracy), 1 / n) / n)
     if abs(sure - accuracy) < max(_MIN_DISAGREEMENT, 4 * error):
         return
-    way_out = 'leave out repair=None, or give repair="auto"'
+    way_out = worded('leave out repair=None, or give repair="auto"', "leave out --repair none, or give --repair auto")
     if context.promise.repair is not None:
         way_out = (
             "give more calibration rows (a repair takes 300 or more), or fit a single number, which takes 50: "
-            'repair="temperature"'
+            + worded('repair="temperature"', "--repair temperature")
         )
     warn(
         f"the highest probability is {sure:.2f} on average, but the likeliest label is right in {accuracy:.2f} of the "

@@ -20,13 +20,20 @@ from xml.etree import ElementTree
 
 from udcp_dsl.diagnostics import InputError, did_you_mean, install_hint
 from udcp_dsl.files import PathLike, atomic_write
-from udcp_dsl.measure.evaluate import QUARTERS, Measures, Stratum
+from udcp_dsl.measure.evaluate import QUARTERS, Measures
 from udcp_dsl.predict.calibrate import show_level
 from udcp_dsl.predict.sets import PredictionSets
 from udcp_dsl.report import plots
-from udcp_dsl.report.figures import Figure, asked_for, figures, figures_at, figures_over_alpha, reliability_figure
+from udcp_dsl.report.figures import (
+    FEWEST,
+    Figure,
+    asked_for,
+    figures,
+    figures_at,
+    figures_over_alpha,
+    reliability_figure,
+)
 from udcp_dsl.report.look import COLOURS, GRID, INK, MUTED, PAPER, shown, styles
-from udcp_dsl.report.strata import FEWEST, Point
 
 if TYPE_CHECKING:
     from udcp_dsl.measure.comparison import Comparison
@@ -237,16 +244,16 @@ def plot_sets(sets: PredictionSets) -> Any:
 
 def plot_evaluation(evaluation: Measures) -> Any:
     """Coverage by stratum, with exact intervals; only the least covered classes and groups with enough points."""
-    points = [_point("size", stratum) for stratum in evaluation.by_size if stratum.name != "0"]
+    points = [replace(stratum, name=f"size {stratum.name}") for stratum in evaluation.by_size if stratum.name != "0"]
     quarters = evaluation.by_difficulty
-    if len(quarters) == len(QUARTERS):  # ties may leave fewer
-        quarters = tuple(replace(stratum, name=name) for stratum, name in zip(quarters, QUARTERS, strict=True))
-    points += [_point("by top p:", stratum) for stratum in quarters]
+    names = QUARTERS if len(quarters) == len(QUARTERS) else [stratum.name for stratum in quarters]  # fewer, by ties
+    points += [replace(stratum, name=f"by top p: {name}") for stratum, name in zip(quarters, names, strict=True)]
     for kind, strata in (("class", evaluation.by_class), ("group", evaluation.by_group)):
         enough = [stratum for stratum in strata if stratum.n >= FEWEST]
-        points += [_point(kind, stratum) for stratum in sorted(enough, key=lambda s: s.coverage)[:_WORST]]
+        least = sorted(enough, key=lambda s: s.coverage)[:_WORST]
+        points += [replace(stratum, name=f"{kind} {stratum.name}") for stratum in least]
     draw = partial(
-        plots.listed_coverage,
+        plots.coverage,
         found={evaluation.oracle: points},
         order=[point.name for point in points],
         looks=styles([evaluation.oracle]),
@@ -296,12 +303,6 @@ def plot_sweep(sweep: Sweep) -> Any:
         plots.cost_and_coverage, lines=lines, looks=styles(lines), along=sweep.param, level=level, unit=sweep.unit
     )
     return _plotted(draw, 4.9, f"{sweep.loss} against {sweep.param}, alpha {show_level(alpha)}")
-
-
-def _point(kind: str, stratum: Stratum) -> Point:
-    low, high = stratum.interval
-    name = f"{kind} {stratum.name}"
-    return Point(name, stratum.n, stratum.coverage, low, high, stratum.mean_cost, stratum.mean_true_probability)
 
 
 def _plotted(draw: Any, height: float, title: str) -> Any:

@@ -9,15 +9,15 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from udcp_dsl.measure.evaluate import QUARTERS, Measures
+from udcp_dsl.measure.coverage import Stratum
+from udcp_dsl.measure.evaluate import QUARTERS, SIZE_BINS, Measures, pooled_by
 from udcp_dsl.predict.calibrate import show_level
 from udcp_dsl.predict.repair.reliability import Reliability
 from udcp_dsl.predict.stages.repair import RepairStage
 from udcp_dsl.report import look as palette
-from udcp_dsl.report import plots, strata
+from udcp_dsl.report import plots
 from udcp_dsl.report.look import Style, number, percent, shown, target
 from udcp_dsl.report.plots import Hover
-from udcp_dsl.report.strata import FEWEST, Point
 
 if TYPE_CHECKING:
     from udcp_dsl.measure.comparison import Comparison, Summary
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 WORST = 8  # classes that are shown one by one
 GROUPS = 12  # groups that are shown
 HEADLINES = 3  # losses in the first figure
+FEWEST = 5  # fewest rows of a fold for a coverage worth drawing
 _HEIGHT = 3.1  # inches
 _SQUARE = 4.2  # about as high as wide
 
@@ -150,21 +151,46 @@ def figures_over_alpha(comparison: Comparison, loss: str) -> list[Figure]:
     ]
 
 
+@dataclass(frozen=True)
+class _Measured:
+    """One loss at one level: the measures by oracle, one per split, how oracles are drawn, the requested coverage."""
+
+    splits: dict[str, list[Measures]]
+    looks: Mapping[str, Style]
+    level: float | None
+
+    @classmethod
+    def of(cls, comparison: Comparison, loss: str, alpha: Fraction) -> _Measured:
+        splits: dict[str, list[Measures]] = {}
+        for run in comparison.runs:
+            if run.loss == loss and run.alpha == alpha:
+                splits.setdefault(run.oracle, []).append(run.evaluation)
+        looks = {oracle: style for oracle, style in _looks(comparison).items() if oracle in splits}
+        return cls(splits, looks, asked_for(comparison, alpha))
+
+    def pooled(self, kind: str) -> dict[str, list[Stratum]]:
+        """The strata by oracle, over all splits."""
+        return {oracle: pooled_by(held, kind) for oracle, held in self.splits.items()}
+
+
 def figures_at(comparison: Comparison, loss: str, alpha: Fraction) -> list[Figure]:
     """The figures of a loss at one level."""
-    splits = strata.evaluations(comparison, loss, alpha)
-    if not splits:
+    at = _Measured.of(comparison, loss, alpha)
+    if not at.splits:
         return []
-    summaries = {s.oracle: s for s in comparison.summaries() if s.loss == loss and s.alpha == alpha}
-    looks = {oracle: style for oracle, style in _looks(comparison).items() if oracle in splits}
-    level = asked_for(comparison, alpha)
+    groups = at.pooled("group")
+    classes = {
+        oracle: [replace(point, name=comparison.called(point.name)) for point in points]
+        for oracle, points in at.pooled("class").items()
+    }
     found = [
-        _terms(summaries),
-        _sizes(splits, looks),
-        *_by_size(splits, looks, level),
-        *_by_difficulty(splits, looks, level),
-        *_by_group(splits, looks, level),
-        *_by_class(splits, looks, level, comparison.called),
+        _terms({s.oracle: s for s in comparison.summaries() if s.loss == loss and s.alpha == alpha}),
+        _sizes(at),
+        *_by_size(at),
+        *_by_difficulty(at),
+        *_least_covered(at, "coverage-by-group", "Coverage by group", "groups", groups, GROUPS),
+        *_over_classes(at, classes),
+        *_least_covered(at, "worst-classes", "The classes covered least", "classes", classes, WORST),
     ]
     return [_placed(figure, comparison, loss, alpha) for figure in found]
 
@@ -174,12 +200,8 @@ def figures_beside(comparison: Comparison, loss: str, alpha: Fraction) -> list[F
     beside = comparison.beside
     if beside is None:
         return []
-    splits = strata.evaluations(beside, loss, alpha)
-    looks = {oracle: style for oracle, style in _looks(beside).items() if oracle in splits}
-    found = _by_difficulty(splits, looks, asked_for(beside, alpha))
-    named = (
-        replace(figure, name=f"within-bins-{figure.name}", title=f"{figure.title}{beside.within}") for figure in found
-    )
+    found = _by_difficulty(_Measured.of(beside, loss, alpha))
+    named = (replace(x, name=f"within-bins-{x.name}", title=f"{x.title}{beside.within}") for x in found)
     return [_placed(figure, beside, loss, alpha) for figure in named]
 
 
@@ -220,9 +242,9 @@ def _terms(summaries: Mapping[str, Summary]) -> Figure:
     )
 
 
-def _sizes(splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style]) -> Figure:
+def _sizes(at: _Measured) -> Figure:
     counts: dict[str, dict[int, int]] = {}
-    for oracle, evaluations in splits.items():
+    for oracle, evaluations in at.splits.items():
         held = counts.setdefault(oracle, {})
         for evaluation in evaluations:
             for size, count in evaluation.size_counts.items():
@@ -236,83 +258,67 @@ def _sizes(splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style])
         "Labels in a set, over all splits; each histogram is as high as its own tallest bar. Line: the mean.",
         "Set sizes. " + _listed({o: f"mean {number(means[o])}, {percent(empty[o])} empty" for o in counts}),
         plots.sizes_height(len(counts)),
-        partial(plots.sizes, counts=counts, means=means, looks=looks),
+        partial(plots.sizes, counts=counts, means=means, looks=at.looks),
     )
 
 
-def _by_size(
-    splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float | None
-) -> Iterator[Figure]:
+def _by_size(at: _Measured) -> Iterator[Figure]:
     # Empty sets never cover; the table counts them.
-    found = {oracle: [p for p in strata.by_size(held) if p.name != "0"] for oracle, held in splits.items()}
-    order = sorted({p.name for points in found.values() for p in points}, key=strata.first_size)
-    yield from _side_by_side(
-        "coverage-by-size", "Coverage by size, empty sets aside", "labels in the set", found, order, looks, level
+    found = {oracle: [p for p in points if p.name != "0"] for oracle, points in at.pooled("size").items()}
+    along = "labels in the set"
+    yield from _coverage(at, "coverage-by-size", "Coverage by size, empty sets aside", found, SIZE_BINS, along)
+    yield from _lines(
+        at,
+        "true-probability-by-size",
+        "Probability of the true label against set size",
+        "What the classifier gave the true label, on average, where the set had this size: "
+        "large sets should stand where it was unsure.",
+        "Mean probability of the true label by set size.",
+        {o: {p.name: p.mean_true_probability for p in points} for o, points in found.items()},
+        "{:.3f}".format,
+        {"order": SIZE_BINS, "along": along, "up": "mean probability of the true label", "whole": True},
     )
-    if order:
-        yield Figure(
-            "true-probability-by-size",
-            "Probability of the true label against set size",
-            "What the classifier gave the true label, on average, where the set had this size: "
-            "large sets should stand where it was unsure.",
-            "Mean probability of the true label by set size. " + _points(found, lambda p: f"{p.true_probability:.3f}"),
-            _HEIGHT,
-            partial(
-                plots.lines,
-                values={o: {p.name: p.true_probability for p in points} for o, points in found.items()},
-                order=order,
-                looks=looks,
-                along="labels in the set",
-                up="mean probability of the true label",
-                whole=True,
-            ),
-        )
 
 
-def _by_difficulty(
-    splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float | None
-) -> Iterator[Figure]:
-    found = {oracle: strata.by_difficulty(held) for oracle, held in splits.items()}
-    if not any(found.values()):
-        return
+def _by_difficulty(at: _Measured) -> Iterator[Figure]:
+    found = at.pooled("difficulty")
     along = "rows by the classifier's highest probability, in quarters"
-    yield from _side_by_side("coverage-by-difficulty", "Coverage by difficulty", along, found, QUARTERS, looks, level)
-    yield Figure(
+    unit = next((held[0].unit for held in at.splits.values()), None)
+    yield from _coverage(at, "coverage-by-difficulty", "Coverage by difficulty", found, QUARTERS, along)
+    yield from _lines(
+        at,
         "cost-by-difficulty",
         "Cost by difficulty",
         "What sets cost where the classifier is less or more sure, and so less or more accurate.",
-        "Mean cost by quarter of the rows, hardest first. " + _points(found, lambda p: number(p.cost)),
-        _HEIGHT,
-        partial(
-            plots.lines,
-            values={o: {p.name: p.cost for p in points} for o, points in found.items()},
-            order=QUARTERS,
-            looks=looks,
-            along=along,
-            up=plots.cost_label("mean cost", next(iter(splits.values()))[0].unit),
-        ),
+        "Mean cost by quarter of the rows, hardest first.",
+        {o: {p.name: p.mean_cost for p in points} for o, points in found.items()},
+        number,
+        {"order": QUARTERS, "along": along, "up": plots.cost_label("mean cost", unit)},
     )
 
 
-def _by_group(
-    splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float | None
+def _lines(
+    at: _Measured,
+    name: str,
+    title: str,
+    caption: str,
+    text: str,
+    values: Mapping[str, Mapping[str, float]],
+    show: Callable[[float], str],
+    how: Mapping[str, Any],
 ) -> Iterator[Figure]:
-    found = {oracle: strata.by_group(held) for oracle, held in splits.items()}
-    yield from _least_covered("coverage-by-group", "Coverage by group", "groups", found, looks, level, GROUPS)
+    """A line per oracle over strata of which there are any."""
+    order = [stratum for stratum in how["order"] if any(stratum in held for held in values.values())]
+    if order:
+        said = _listed({o: ", ".join(f"{shown(s)} {show(x)}" for s, x in held.items()) for o, held in values.items()})
+        draw = partial(plots.lines, values=values, looks=at.looks, **{**how, "order": order})
+        yield Figure(name, title, caption, f"{text} {said}", _HEIGHT, draw)
 
 
-def _by_class(
-    splits: Mapping[str, Sequence[Measures]],
-    looks: Mapping[str, Style],
-    level: float | None,
-    called: Callable[[str], str],
-) -> Iterator[Figure]:
-    found = {
-        oracle: [replace(point, name=called(point.name)) for point in strata.by_class(held)]
-        for oracle, held in splits.items()
-    }
+def _over_classes(at: _Measured, found: Mapping[str, Sequence[Stratum]]) -> Iterator[Figure]:
     kept, note = _large_enough(found)
     if kept:
+        level = at.level
         least = {o: f"least {min(p.coverage for p in points):.3f}" for o, points in kept.items()}
         asked, text = "", f"Coverage over the classes. {_listed(least)}"
         if level is not None:
@@ -325,77 +331,48 @@ def _by_class(
             f"For each coverage, the share of the classes that are covered no better.{asked} {note}".strip(),
             text,
             _HEIGHT,
-            partial(plots.distribution, found=kept, looks=looks, level=level),
+            partial(plots.distribution, found=kept, looks=at.looks, level=level),
         )
-    yield from _least_covered("worst-classes", "The classes covered least", "classes", found, looks, level, WORST)
 
 
 def _least_covered(
-    name: str,
-    title: str,
-    kind: str,
-    found: Mapping[str, Sequence[Point]],
-    looks: Mapping[str, Style],
-    level: float | None,
-    most: int,
+    at: _Measured, name: str, title: str, kind: str, found: Mapping[str, Sequence[Stratum]], most: int
 ) -> Iterator[Figure]:
     """The strata covered least, one below the other, as names may be long; chosen by the mean over all oracles."""
-    kept, note = _large_enough(found)
     coverages: dict[str, list[float]] = {}
-    for points in kept.values():
+    for points in _large_enough(found)[0].values():
         for point in points:
             coverages.setdefault(point.name, []).append(point.coverage)
     worst = sorted(coverages, key=lambda name: sum(coverages[name]) / len(coverages[name]))
-    order = worst[:most]
-    if len(order) < len(worst):
-        note = f"The {most} of {len(worst)} {kind} covered least, by the mean over the oracles. {note}"
-    chosen = set(order)
-    kept = {oracle: [p for p in points if p.name in chosen] for oracle, points in kept.items()}
-    if order:
-        height = plots.listed_height(len(order), len(kept))
-        draw = partial(plots.listed_coverage, found=kept, order=order, looks=looks, level=level)
-        yield _coverage(name, title, kept, level, note, height, draw)
-
-
-def _side_by_side(
-    name: str,
-    title: str,
-    along: str,
-    found: Mapping[str, Sequence[Point]],
-    order: Sequence[str],
-    looks: Mapping[str, Style],
-    level: float | None,
-) -> Iterator[Figure]:
-    kept, note = _large_enough(found)
-    there = {p.name for points in kept.values() for p in points}
-    if there:
-        order = [stratum for stratum in order if stratum in there]
-        draw = partial(plots.coverage, found=kept, order=order, looks=looks, along=along, level=level)
-        yield _coverage(name, title, kept, level, note, _HEIGHT, draw)
+    cut = f"The {most} of {len(worst)} {kind} covered least, by the mean over the oracles." if worst[most:] else ""
+    yield from _coverage(at, name, title, found, worst[:most], note=cut)
 
 
 def _coverage(
+    at: _Measured,
     name: str,
     title: str,
-    found: Mapping[str, Sequence[Point]],
-    level: float | None,
-    note: str,
-    height: float,
-    draw: Callable[[Any], Hover],
-) -> Figure:
-    asked = "" if level is None else f", target {level:g}"
-    text = f"{title}{asked}. " + _points(found, lambda p: f"{p.coverage:.3f}")
-    caption = _INTERVALS if level is None else f"{_INTERVALS} {_DASHED}."
-    return Figure(name, title, f"{caption} {note}".strip(), text, height, draw)
+    found: Mapping[str, Sequence[Stratum]],
+    order: Sequence[str],
+    along: str | None = None,
+    note: str = "",
+) -> Iterator[Figure]:
+    """The strata of `order` that have enough points: side by side or, without `along`, one below the other."""
+    enough, few = _large_enough(found)
+    kept = {oracle: [p for p in points if p.name in order] for oracle, points in enough.items()}
+    order = [stratum for stratum in order if any(p.name == stratum for points in kept.values() for p in points)]
+    if order:
+        asked = "" if at.level is None else f", target {at.level:g}"
+        said = _listed({o: ", ".join(f"{shown(p.name)} {p.coverage:.3f}" for p in x) for o, x in kept.items()})
+        caption = f"{_INTERVALS} {_DASHED}." if asked else _INTERVALS
+        height = _HEIGHT if along is not None else plots.listed_height(len(order), len(kept))
+        draw = partial(plots.coverage, found=kept, order=order, looks=at.looks, along=along, level=at.level)
+        yield Figure(name, title, " ".join(filter(None, (caption, note, few))), f"{title}{asked}. {said}", height, draw)
 
 
-def _large_enough(found: Mapping[str, Sequence[Point]]) -> tuple[dict[str, list[Point]], str]:
+def _large_enough(found: Mapping[str, Sequence[Stratum]]) -> tuple[dict[str, list[Stratum]], str]:
     """The strata with enough points, by oracle, without oracles that have none; and a note on the others."""
     kept = {oracle: [p for p in points if p.n >= FEWEST] for oracle, points in found.items()}
     few = any(p.n < FEWEST for points in found.values() for p in points)
     note = f"Not shown: strata with fewer than {FEWEST} rows in a test fold." if few else ""
     return {oracle: points for oracle, points in kept.items() if points}, note
-
-
-def _points(found: Mapping[str, Sequence[Point]], show: Callable[[Point], str]) -> str:
-    return _listed({o: ", ".join(f"{shown(p.name)} {show(p)}" for p in points) for o, points in found.items()})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.files import PathLike, atomic_write
@@ -16,7 +16,10 @@ from udcp_dsl.report.drawing import rendered, require_matplotlib
 from udcp_dsl.report.figures import Figure
 from udcp_dsl.report.look import INK, MUTED, number, shown, styles
 from udcp_dsl.report.plots import Hover
-from udcp_dsl.showing import in_unit
+from udcp_dsl.showing import in_unit, visible
+
+if TYPE_CHECKING:
+    from udcp_dsl.predict.order import Order, Vertex
 
 ENDINGS = (".svg", ".png", ".pdf")
 
@@ -26,21 +29,6 @@ _NAME_LENGTH = 16  # characters of a label
 _MIN_TEXT_GAP = (0.16, 0.055)  # shares of the width and of the height: closer than this, two texts would touch
 _MIN_LABELLED_EDGE = 0.06  # share of the axes: a shorter edge is not labelled with its price
 _SHOWN_MASS = 0.995  # share of the mass that is shown: the rest costs much and shows little
-
-
-class Vertex(Protocol):
-    """What is read of a step in an oracle's `explain`."""
-
-    @property
-    def price(self) -> float: ...
-    @property
-    def entered(self) -> tuple[str, ...]: ...
-    @property
-    def left(self) -> tuple[str, ...]: ...
-    @property
-    def mass(self) -> float: ...
-    @property
-    def cost(self) -> float: ...
 
 
 class Point(NamedTuple):
@@ -56,17 +44,13 @@ def check_figure(path: PathLike) -> None:
     require_matplotlib()
 
 
-def write_hull(
-    path: PathLike,
-    title: str,
-    oracle: str,
-    order: Sequence[Point],
-    vertices: Sequence[Vertex] | None,
-    unit: str | None = None,
-) -> None:
-    """Write the figure as .svg, .png or .pdf; `order` are the prefixes of the order, from the empty set on."""
+def write_hull(path: PathLike, order: Order) -> None:
+    """Write the figure of all labels of a row as .svg, .png or .pdf."""
     check_figure(path)
-    figure = hull_figure(title, oracle, order, vertices, unit)
+    loss = order.oracle.loss
+    prefixes = [Point(0.0, loss(())), *(Point(step["mass"], step["cost"]) for step in order.steps)]
+    title = visible(f"{loss.name}{order.title}")
+    figure = hull_figure(title, order.oracle.name, prefixes, order.hull, loss.unit)
     ending = Path(path).suffix.lower()[1:]
     with atomic_write(path) as temporary:
         temporary.write_bytes(rendered(figure, ending)[ending])
@@ -75,6 +59,7 @@ def write_hull(
 def hull_figure(
     title: str, oracle: str, order: Sequence[Point], vertices: Sequence[Vertex] | None, unit: str | None = None
 ) -> Figure:
+    """The figure; `order` are the prefixes of the order, from the empty set on."""
     draw = partial(_draw, title=title, oracle=oracle, order=order, vertices=vertices, unit=unit)
     text = f"Mass and cost of the sets along the order of {shown(oracle)}."
     return Figure("hull", title, "", text, _HEIGHT, draw)

@@ -119,11 +119,20 @@ def variables(dark: bool) -> str:
     return " ".join(f"{c.variable}: {c.dark if dark else c.light};" for c in COLOURS)
 
 
+def colour_rules() -> str:
+    """The CSS rules for these variables, in light and dark."""
+    dark = f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {variables(dark=True)} }} }}"
+    return f":root {{ {variables(dark=False)} }}\n{dark}\n"
+
+
 # The design of our pages: their head, with the colours in light and dark and one style sheet.
 
 
-def head(title: str, script: str | None = None) -> str:
-    """The page up to its content. A content security policy forbids everything but the styles and this script."""
+def head(title: str, script: str | None = None, css: str | None = None) -> str:
+    """The page up to its content, with the colours and a style sheet, by default that of our reports.
+
+    A content security policy forbids everything but the styles and this script.
+    """
     run = ""
     if script is not None:
         run = f" script-src 'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}';"
@@ -138,9 +147,7 @@ def head(title: str, script: str | None = None) -> str:
 <link rel="icon" href="data:,">
 <title>{escape(shown(title))}</title>
 <style>
-:root {{ {variables(dark=False)} }}
-@media screen and (prefers-color-scheme: dark) {{ :root {{ {variables(dark=True)} }} }}
-{packaged("page.css")}</style>
+{colour_rules()}{packaged("page.css") if css is None else css}</style>
 </head>
 <body>"""
 

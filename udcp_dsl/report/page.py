@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from udcp_dsl import __version__
 from udcp_dsl.expression.decisions import HANDED_OVER, KEPT
@@ -32,8 +32,7 @@ from udcp_dsl.report.figures import (
     reliability_figures,
 )
 from udcp_dsl.report.look import Style, head, isolated, number, packaged, percent, seconds, shown, styles, target
-from udcp_dsl.showing import Description, Table, in_unit, with_unit
-from udcp_dsl.showing.description import pieces
+from udcp_dsl.showing import Description, Table, in_unit, pieces, with_unit
 from udcp_dsl.showing.html import marked, paragraphs, table_html
 
 if TYPE_CHECKING:
@@ -199,62 +198,85 @@ def _spec(loss: Loss) -> str:
     )
 
 
+# The heading of a column as HTML (empty: the column is a bar), and the cell of a record.
+Columns: TypeAlias = "list[tuple[str, Callable[[Any], str]]]"
+
+
+def _scrolled(label: str, caption: str, columns: Columns, rows: Sequence[tuple[str, Any]]) -> str:
+    """A table of rows, each with its attributes and its record, that scrolls by itself on a narrow screen."""
+
+    def cell(head: str, content: str) -> str:
+        return f"<td>{content}</td>" if head else f'<td aria-hidden="true" class="bars">{content}</td>'
+
+    heads = "".join(f'<th scope="col">{head}</th>' if head else '<td class="bars"></td>' for head, _ in columns)
+    (_, first), *rest = columns
+    body = "".join(
+        f'<tr{kind}><th scope="row">{first(x)}</th>{"".join(cell(head, of(x)) for head, of in rest)}</tr>'
+        for kind, x in rows
+    )
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">'
+        f"<table><caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
 def _table(comparison: Comparison, alpha: Fraction, summaries: Sequence[Summary]) -> str:
     if not summaries:
         return ""
-    least, most = min(s.cost_mean for s in summaries), max(s.cost_mean for s in summaries)
+    ranked = sorted(summaries, key=lambda summary: summary.cost_mean)
+    least, most, any_of = ranked[0].cost_mean, ranked[-1].cost_mean, summaries[0]
     looks = styles(run.oracle for run in comparison.runs)
-    curves = any(matched(comparison, s) is not None for s in summaries)
-    interval = "over the splits" if comparison.splits > 1 else "exact interval"
-    rows = []
-    for s in sorted(summaries, key=lambda summary: summary.cost_mean):
+    even = {s.oracle: cost for s in summaries if (cost := matched(comparison, s)) is not None}
+
+    def greyed(s: Summary) -> bool:
         low, high = s.coverage_interval
-        error = "" if s.cost_error is None else f' <span class="range">± {s.cost_error:.2g}</span>'
+        return s.risk is None and not low <= float(1 - alpha) <= high
+
+    def attributes(s: Summary) -> str:
+        kind = "misses" if greyed(s) else "best" if s.cost_mean == least else ""
+        return f' style="--c:var({looks[s.oracle].colour.variable})" class="{kind}"'
+
+    def cost_text(s: Summary) -> str:
+        return number(s.cost_mean) + (
+            "" if s.cost_error is None else f' <span class="range">± {s.cost_error:.2g}</span>'
+        )
+
+    def bar(s: Summary) -> str:
         width = max(0.0, 100 * s.cost_mean / most) if least >= 0 and most > 0 else 0.0
-        bar = f'<span class="bar"><i style="width:{width:.1f}%"></i></span>'
+        return f'<span class="bar"><i style="width:{width:.1f}%"></i></span>'
+
+    def above(s: Summary) -> str:
         if s.cost_mean == least:
-            more = ""
-        else:
-            more = f"+ {percent(s.cost_mean / least - 1)}" if least > 0 else f"+ {number(s.cost_mean - least)}"
-        even = matched(comparison, s)
-        ends = "" if even is None else " to ".join(map(number, even.interval))
-        at = "" if even is None else f'{number(even.mean)} <span class="range below">{ends}</span>'
-        misses = s.risk is None and not low <= float(1 - alpha) <= high
-        kind = "misses" if misses else "best" if s.cost_mean == least else ""
-        rows.append(
-            f'<tr style="--c:var({looks[s.oracle].colour.variable})" class="{kind}">'
-            f'<th scope="row">{_swatch(looks[s.oracle])}{isolated(s.oracle)}{_about(comparison, s)}</th>'
-            f"{'' if s.risk is None else f'<td>{number(s.risk)}</td>'}"
-            f'<td>{s.coverage:.3f} <span class="range">{low:.3f} to {high:.3f}</span>{_quarters(s)}</td>'
-            f'<td>{number(s.cost_mean)}{error}</td><td aria-hidden="true" class="bars">{bar}</td><td>{more}</td>'
-            f"{f'<td>{at}</td>' if curves else ''}"
-            f"<td>{number(s.size)}</td><td>{percent(s.empty)}</td>{_handed(s)}<td>{seconds(s.seconds)}</td></tr>"
-        )
-    heads = "".join(
-        f'<th scope="col">{head}</th>' if head else '<td class="bars"></td>'
-        for head in (
-            "oracle",
-            *([] if summaries[0].risk is None else [f'harm <span class="range">at most {show_level(alpha)}</span>']),
-            f'coverage <span class="range">{interval}{_quarters_head(summaries[0])}</span>',
-            isolated(in_unit("cost", summaries[0].unit)),
-            "",
-            "above cheapest",
-            *([f"cost at coverage {target(alpha)}"] if curves else []),
-            "size",
-            "empty sets",
-            *(['handed over <span class="range">coverage of the kept</span>'] if summaries[0].by_decision else []),
-            "time",
-        )
-    )
+            return ""
+        return f"+ {percent(s.cost_mean / least - 1)}" if least > 0 else f"+ {number(s.cost_mean - least)}"
+
+    def at_target(s: Summary) -> str:
+        if s.oracle not in even:
+            return ""
+        ends = " to ".join(map(number, even[s.oracle].interval))
+        return f'{number(even[s.oracle].mean)} <span class="range below">{ends}</span>'
+
+    columns: Columns = [("oracle", lambda s: f"{_swatch(looks[s.oracle])}{isolated(s.oracle)}{_about(comparison, s)}")]
+    if any_of.risk is not None:
+        columns += [(f'harm <span class="range">at most {show_level(alpha)}</span>', lambda s: number(s.risk))]
+    interval = "over the splits" if comparison.splits > 1 else "exact interval"
+    quarters = '<span class="quarters"><br>by quarter of the rows, hardest first</span>' if any_of.by_difficulty else ""
+    columns += [
+        (f'coverage <span class="range">{interval}{quarters}</span>', _coverage),
+        (isolated(in_unit("cost", any_of.unit)), cost_text),
+        ("", bar),
+        ("above cheapest", above),
+    ]
+    columns += [(f"cost at coverage {target(alpha)}", at_target)] if even else []
+    columns += [("size", lambda s: number(s.size)), ("empty sets", lambda s: percent(s.empty))]
+    columns += [('handed over <span class="range">coverage of the kept</span>', _handed)] if any_of.by_decision else []
+    columns += [("time", lambda s: seconds(s.seconds))]
     level = f"{show_level(alpha)}{comparison.within}"
-    greyed = any('class="misses"' in row for row in rows)
-    return (
-        f"<h3>At alpha {level}</h3>"
-        f'<div class="scroll" tabindex="0" role="region" aria-label="Summary at alpha {level}">'
-        f"<table><caption>{_caption(curves, greyed)}</caption>"
-        f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-        f"{_left_out(comparison, summaries)}"
-    )
+    caption = _caption(bool(even), any(map(greyed, summaries)))
+    table = _scrolled(f"Summary at alpha {level}", caption, columns, [(attributes(s), s) for s in ranked])
+    # What is covered too little, empty sets, remedies, and limits.
+    below = "".join(f"<p>{isolated(line)}</p>" for line in comparison.left_out(summaries))
+    return f"<h3>At alpha {level}</h3>{table}{below}"
 
 
 def _caption(curves: bool, misses: bool) -> str:
@@ -269,30 +291,21 @@ def _swatch(style: Style) -> str:
     return f'<svg class="swatch" viewBox="-6 -6 12 12" aria-hidden="true"><path d="{style.path}"/></svg>'
 
 
-def _left_out(comparison: Comparison, summaries: Sequence[Summary]) -> str:
-    """The lines below a table: what is covered too little, empty sets, remedies, and limits."""
-    return "".join(f"<p>{isolated(line)}</p>" for line in comparison.left_out(summaries))
-
-
-def _quarters_head(summary: Summary) -> str:
-    return '<span class="quarters"><br>by quarter of the rows, hardest first</span>' if summary.by_difficulty else ""
-
-
-def _quarters(summary: Summary) -> str:
-    """The coverage in each quarter of the rows by their highest probability, as a second line."""
+def _coverage(summary: Summary) -> str:
+    """The coverage with its interval and, as a second line, that in each quarter of the rows by highest probability."""
+    low, high = summary.coverage_interval
+    text = f'{summary.coverage:.3f} <span class="range">{low:.3f} to {high:.3f}</span>'
     if not summary.by_difficulty:
-        return ""
+        return text
     covered = ", ".join(f"{summary.by_difficulty[quarter][0]:.2f}" for quarter in QUARTERS)
-    return f'<span class="quarters"><br><span class="range">{covered}</span></span>'
+    return f'{text}<span class="quarters"><br><span class="range">{covered}</span></span>'
 
 
 def _handed(summary: Summary) -> str:
     """For a loss min(L, c): the share of rows that are handed over, and the coverage of those that are kept."""
-    if not summary.by_decision:
-        return ""
     share = summary.by_decision.get(HANDED_OVER, (0.0, 0.0))[1]
     kept = f"{summary.by_decision[KEPT][0]:.3f}" if KEPT in summary.by_decision else "none is kept"
-    return f'<td>{percent(share)} <span class="range">{kept}</span></td>'
+    return f'{percent(share)} <span class="range">{kept}</span>'
 
 
 def _about(comparison: Comparison, summary: Summary) -> str:
@@ -550,29 +563,23 @@ def _alphas(found: Answer) -> str:
     if not found.choices:
         return ""
     unit = found.best.unit
-    worths = any(choice.worth is not None for choice in found.choices)
-    saved = any(choice.saving is not None for choice in found.choices)
-    heads = ["alpha", "coverage", isolated(in_unit("cost", unit))]
-    heads += [f"saved against {isolated(found.rival.oracle)}"] if saved and found.rival is not None else []
-    heads += [isolated(in_unit("a miss is worth", unit))] if worths else []
-    rows = []
-    for choice in found.choices:
+
+    def cost(choice: Choice) -> str:
         low, high = map(number, choice.cost.interval)
-        cells = [target(choice.alpha), f'{number(choice.cost.mean)} <span class="range">{low} to {high}</span>']
-        cells += [_cell(choice)] if saved else []
-        cells += ["" if choice.worth is None else number(choice.worth)] if worths else []
-        chosen = ' class="best"' if choice.alpha == found.best.alpha else ""
-        first = f'<th scope="row">{show_level(choice.alpha)}</th>'
-        rows.append(f"<tr{chosen}>{first}{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+        return f'{number(choice.cost.mean)} <span class="range">{low} to {high}</span>'
+
+    columns: Columns = [("alpha", lambda choice: show_level(choice.alpha))]
+    columns += [("coverage", lambda choice: target(choice.alpha)), (isolated(in_unit("cost", unit)), cost)]
+    if found.rival is not None and any(choice.saving is not None for choice in found.choices):
+        columns += [(f"saved against {isolated(found.rival.oracle)}", _cell)]
     caption = f"Which alpha? {shown(found.best.oracle)} at exactly these coverages, on one split, with 95 % intervals."
-    if worths:
+    if any(choice.worth is not None for choice in found.choices):
+        worth = isolated(in_unit("a miss is worth", unit))
+        columns += [(worth, lambda choice: "" if choice.worth is None else number(choice.worth))]
         caption += " The threshold of price is what it values a missed true label at."
-    head = "".join(f'<th scope="col">{text}</th>' for text in heads)
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="Which alpha">'
-        f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
-    )
+    chosen = {True: ' class="best"', False: ""}
+    rows = [(chosen[choice.alpha == found.best.alpha], choice) for choice in found.choices]
+    return _scrolled("Which alpha", escape(caption), columns, rows)
 
 
 def _cell(choice: Choice) -> str:

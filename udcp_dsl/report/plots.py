@@ -7,13 +7,13 @@ Each function returns the texts to show when a reader points at its marks.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from udcp_dsl.measure.coverage import Stratum
 from udcp_dsl.report.look import GRID, INK, MUTED, OTHER_TERMS, PAPER, TERMS, Style, number, percent, shown
-from udcp_dsl.report.strata import Point
 from udcp_dsl.showing import in_unit
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ _LEGEND_INCHES = 4.6  # inches that a line of a legend may fill
 _LEAST_EVIDENCE = -6.0  # least evidence that is drawn, in powers of 10
 _MIN_TICK_GAP = 0.09  # least distance of two ticks with texts, as a share of the axis
 _LOG_SCALE_RATIO = 8.0  # ratio of the largest cost to the least above which a linear axis would hide small ones
+
+# The line at the target coverage.
+_TARGET: dict[str, Any] = {"color": INK.light, "linestyle": "--", "linewidth": 1, "zorder": 1}
 
 Values = Mapping[str, Mapping[str, float]]
 # Artists, each with a text for every mark: the markers of a line, or a single shape.
@@ -246,53 +249,50 @@ def sizes_and_costs(figure: Any, *, sizes: Any, costs: Any, unit: str | None = N
     return []
 
 
-def coverage(
-    figure: Any,
-    *,
-    found: Mapping[str, Sequence[Point]],
-    order: Sequence[str],
-    looks: Mapping[str, Style],
-    along: str,
-    level: float | None,
-) -> Hover:
-    """The strata side by side, and in each the oracles side by side."""
-    axes = figure.subplots()
-    if level is not None:
-        axes.axhline(level, color=INK.light, linestyle="--", linewidth=1, zorder=1)
-    hover = _draw_coverage(axes, found, order, looks)
-    axes.set_xticks(range(len(order)), [shown(name, 12) for name in order])
-    axes.set_xlim(-0.5, len(order) - 0.5)
-    axes.set_ylim(*_coverage_limits(found))
-    axes.grid(axis="x", visible=False)
-    axes.set(xlabel=along, ylabel="coverage")
-    _legend(figure, axes)
-    return hover
-
-
 def listed_height(strata: int, oracles: int) -> float:
     return 1.0 + strata * max(0.3, 0.085 * oracles)
 
 
-def listed_coverage(
+def coverage(
     figure: Any,
     *,
-    found: Mapping[str, Sequence[Point]],
+    found: Mapping[str, Sequence[Stratum]],
     order: Sequence[str],
     looks: Mapping[str, Style],
     level: float | None,
+    along: str | None = None,
 ) -> Hover:
-    """The strata one below the other, with names of any length."""
+    """In each stratum the oracles, with error bars: the strata side by side or, without a name for what they are
+    `along`, one below the other, with names of any length."""
     axes = figure.subplots()
+    down = along is None
     if level is not None:
-        axes.axvline(level, color=INK.light, linestyle="--", linewidth=1, zorder=1)
-    hover = _draw_coverage(axes, found, order, looks, down=True)
-    axes.set_yticks(range(len(order)), [shown(name, _NAME_LENGTH) for name in order])
-    for place in range(1, len(order)):
-        axes.axhline(place - 0.5, color=GRID.light, linewidth=0.8, zorder=0)
-    axes.set_ylim(len(order) - 0.5, -0.5)
-    axes.set_xlim(*_coverage_limits(found))
-    axes.grid(axis="y", visible=False)
-    axes.set(xlabel="coverage")
+        (axes.axvline if down else axes.axhline)(level, **_TARGET)
+    hover: Hover = []
+    step = 0.72 / len(found)
+    for i, (oracle, strata) in enumerate(found.items()):
+        by_name = {p.name: p for p in strata}
+        at = [x for x, name in enumerate(order) if name in by_name]
+        points = [by_name[order[x]] for x in at]
+        places = np.array(at) + (i - (len(found) - 1) / 2) * step
+        covered, low, high = np.array([(p.coverage, *p.interval) for p in points]).reshape(-1, 3).T
+        bars = {"xerr" if down else "yerr": (covered - low, high - covered)}
+        xy = (covered, places) if down else (places, covered)
+        drawn = axes.errorbar(*xy, **bars, label=shown(oracle, _NAME_LENGTH), **_marks(looks[oracle]))
+        ends = [f"{a:.3f} to {b:.3f}" for a, b in (p.interval for p in points)]
+        texts = [f"{p.name}: {p.coverage:.3f} ({x}), {p.n:,} rows" for p, x in zip(points, ends, strict=True)]
+        hover.append((drawn.lines[0], [f"{oracle}, {text}" for text in texts]))
+    least = min(p.interval[0] for points in found.values() for p in points)
+    limits = max(-0.02, np.floor(least * 20) / 20 - 0.01), 1.01
+    if down:
+        axes.set_yticks(range(len(order)), [shown(name, _NAME_LENGTH) for name in order])
+        for place in range(1, len(order)):
+            axes.axhline(place - 0.5, color=GRID.light, linewidth=0.8, zorder=0)
+        axes.set(xlabel="coverage", xlim=limits, ylim=(len(order) - 0.5, -0.5))
+    else:
+        axes.set_xticks(range(len(order)), [shown(name, 12) for name in order])
+        axes.set(xlabel=along, ylabel="coverage", xlim=(-0.5, len(order) - 0.5), ylim=limits)
+    axes.grid(axis="y" if down else "x", visible=False)
     _legend(figure, axes)
     return hover
 
@@ -354,12 +354,12 @@ def cost_and_coverage(
 
 
 def distribution(
-    figure: Any, *, found: Mapping[str, Sequence[Point]], looks: Mapping[str, Style], level: float | None
+    figure: Any, *, found: Mapping[str, Sequence[Stratum]], looks: Mapping[str, Style], level: float | None
 ) -> Hover:
     axes = figure.subplots()
     hover: Hover = []
     if level is not None:
-        axes.axvline(level, color=INK.light, linestyle="--", linewidth=1, zorder=1)
+        axes.axvline(level, **_TARGET)
     for oracle, points in found.items():
         values = np.sort([p.coverage for p in points])
         share = np.arange(1, len(values) + 1) / len(values)
@@ -391,49 +391,6 @@ def _line(style: Style) -> dict[str, Any]:
 
 def _marks(style: Style) -> dict[str, Any]:
     return {**_line(style), "linestyle": "none", "elinewidth": 1.2, "ecolor": style.colour.light}
-
-
-def _draw_coverage(
-    axes: Any,
-    found: Mapping[str, Sequence[Point]],
-    order: Sequence[str],
-    looks: Mapping[str, Style],
-    down: bool = False,
-) -> Hover:
-    """A point with error bars per oracle and stratum; `down`: the strata are listed down the axis, not along it."""
-    hover: Hover = []
-    for oracle, offset in _with_offsets(found):
-        at, points = _positions(found[oracle], order, offset)
-        coverage, bars = np.array([p.coverage for p in points]), {"xerr" if down else "yerr": _error_bars(points)}
-        along, up = (coverage, at) if down else (at, coverage)
-        drawn = axes.errorbar(along, up, **bars, label=shown(oracle, _NAME_LENGTH), **_marks(looks[oracle]))
-        hover.append((drawn.lines[0], _hover_texts(oracle, points)))
-    return hover
-
-
-def _with_offsets(found: Mapping[str, Sequence[Point]]) -> Iterable[tuple[str, float]]:
-    """The oracles with their offsets within a stratum."""
-    step = 0.72 / len(found)
-    return ((oracle, (i - (len(found) - 1) / 2) * step) for i, oracle in enumerate(found))
-
-
-def _positions(points: Sequence[Point], order: Sequence[str], offset: float) -> tuple[list[float], list[Point]]:
-    by_name = {p.name: p for p in points}
-    there = [(x + offset, by_name[name]) for x, name in enumerate(order) if name in by_name]
-    return [x for x, _ in there], [p for _, p in there]
-
-
-def _hover_texts(oracle: str, points: Sequence[Point]) -> list[str]:
-    return [f"{oracle}, {p.name}: {p.coverage:.3f} ({p.low:.3f} to {p.high:.3f}), {p.n:,.0f} rows" for p in points]
-
-
-def _error_bars(points: Sequence[Point]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    return np.array([[p.coverage - p.low for p in points], [p.high - p.coverage for p in points]])
-
-
-def _coverage_limits(found: Mapping[str, Sequence[Point]]) -> tuple[float, float]:
-    low = min(p.low for points in found.values() for p in points)
-    return max(-0.02, np.floor(low * 20) / 20 - 0.01), 1.01
 
 
 def _cost_axis(axes: Any, values: Sequence[float]) -> None:

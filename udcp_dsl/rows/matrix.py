@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError, RowFault, did_you_mean, warn
+from udcp_dsl.diagnostics import InputError, RowFault, did_you_mean, warn, worded
 from udcp_dsl.rows.columns import (
     first_repeated,
     flag,
@@ -61,7 +61,8 @@ def probabilities(
     """
     logits, normalize = flag(logits, "logits"), flag(normalize, "normalize")
     if logits and normalize:
-        raise InputError("logits=True and normalize=True exclude each other: a softmax is already normalized")
+        both = worded("logits=True and normalize=True", "--logits and --normalize")
+        raise InputError(f"{both} exclude each other: a softmax is already normalized")
     if is_frame(probs):
         raw = _frame_in_order(probs, labels, class_names, others)
     elif others:
@@ -93,7 +94,7 @@ def arrange(array: npt.NDArray[Any], labels: Sequence[str], class_names: Any = N
     if array.shape[1] != K:
         help = ""
         if len(array) == K:
-            help = "; they look transposed: pass probs.T"
+            help = f"; they look transposed: {worded('pass probs.T', 'save the transposed array')}"
         elif (array.shape[1], K) == (1, 2):
             help = "; pass both columns: np.hstack([1 - p, p])"
         raise InputError(f"the probabilities have {array.shape[1]} columns, but there are {K} labels{help}")
@@ -169,20 +170,19 @@ def _unexpected_message(unknown: Sequence[str]) -> str:
     named = f"{', '.join(most)} and {last}" if most else last
     subject = f"columns {named} are not labels; name them" if most else f"column {named} is not a label; name it"
     s, it = ("s", "them") if most else ("", "it")
-    return (
-        f"{subject} as the column{s} of ids, groups or true labels, or have {it} ignored, by ignore=[...] (at the "
-        "command line: --id, --group, --truth, --ignore, or --only-labels)"
+    return f"{subject} as the column{s} of ids, groups or true labels, or have {it} ignored" + worded(
+        ", by ignore=[...]", " (--id, --group, --truth, --ignore, or --only-labels)"
     )
 
 
 def names_of_classes(class_names: Any) -> tuple[str, ...]:
     """Class names as texts; refuses a set or a dict (they have no order), a single string, and entries such as None."""
-    return label_names(class_names, "class_names")
+    return label_names(class_names, worded("class_names", "--class-names"))
 
 
 def check_class_names(class_names: Any, labels: Sequence[str]) -> list[int]:
     """The position of each label in `class_names`."""
-    return positions_of_labels(names_of_classes(class_names), labels, "class_names")
+    return positions_of_labels(names_of_classes(class_names), labels, worded("class_names", "--class-names"))
 
 
 def sum_tolerance(K: int, bits: int) -> float:
@@ -264,10 +264,10 @@ def _checked(values: Matrix, labels: Sequence[str], bits: int) -> Matrix:
     tolerance = sum_tolerance(len(labels), bits)
     if all(_passes_quick_check(values[rows], tolerance) for rows in _pieces(values)):
         return values
-    refuse = _Refusal(values, labels, "probabilities")
+    refuse, logits = _Refusal(values, labels, "probabilities"), worded("logits=True", "--logits")
     refuse.if_not_finite()
-    refuse(lambda p: p < 0, "is {:.8g}, which is negative", "for logits pass logits=True")
-    help = "for scores that are not normalized pass normalize=True, for logits logits=True"
+    refuse(lambda p: p < 0, "is {:.8g}, which is negative", f"for logits pass {logits}")
+    help = f"for scores that are not normalized pass {worded('normalize=True', '--normalize')}, for logits {logits}"
     refuse(lambda p: p > 1 + tolerance, "is {:.8g}, which is greater than 1", help)
     refuse(lambda p: _wrong_sums(p, bits), "sums to {:.8g}, not to 1", help)
     return values + 0.0 if any(np.signbit(values[rows]).any() for rows in _pieces(values)) else values
@@ -321,7 +321,8 @@ def _softmax(values: Matrix, labels: Sequence[str], bits: int) -> Matrix:
             piece = np.exp(piece - top)
         out[rows] = piece / piece.sum(axis=1, keepdims=True)
     if distributions and len(values):
-        warn("logits=True, but every row is a distribution already: were probabilities passed?")
+        given = worded("logits=True", "--logits")
+        warn(f"{given}, but every row is a distribution already: were probabilities passed?")
     return out
 
 
@@ -332,9 +333,9 @@ def _normalized(values: Matrix, labels: Sequence[str]) -> Matrix:
         with np.errstate(over="ignore", invalid="ignore"):
             sums = piece.sum(axis=1, keepdims=True)
         if not (piece.min() >= 0 and sums.min() > 0 and np.isfinite(sums).all()):
-            refuse = _Refusal(values, labels, "scores")
+            refuse, logits = _Refusal(values, labels, "scores"), worded("logits=True", "--logits")
             refuse.if_not_finite()
-            refuse(lambda p: p < 0, "is {:.8g}, which is negative", "for logits pass logits=True")
+            refuse(lambda p: p < 0, "is {:.8g}, which is negative", f"for logits pass {logits}")
             refuse(lambda p: (p == 0).all(axis=1), "is zero for every label", "it has no sum to divide by")
             refuse(lambda p: np.isinf(_row_sums(p)), "sums to more than float64 can represent", "scale the scores down")
         out[rows] = piece / sums + 0.0  # 0.0 and not -0.0

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError, did_you_mean
+from udcp_dsl.diagnostics import InputError, did_you_mean, worded
 from udcp_dsl.expression.given import EntryColumns, RowInputs, inputs_of, possible_columns, table_columns
 from udcp_dsl.expression.inputs import RowInput
 from udcp_dsl.rows.matrix import check_class_names, in_order_of_columns, match_columns
@@ -206,7 +206,8 @@ class ColumnSpec:
             return None
         if len(found) > 1:
             named = " and ".join(repr(names[position]) for position in found[:2])
-            raise InputError(f"columns {named} contain lists: name the column of probabilities with column= (--column)")
+            way_out = worded("column=", "--column")
+            raise InputError(f"columns {named} contain lists: name the column of probabilities with {way_out}")
         return found[0]
 
     def _refuse_absent(self, name: str, names: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.showing.description import Description
+from udcp_dsl.showing import Description
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from udcp_dsl.showing.description import Column, Description, Line, Table, pieces, visible_lines
+from udcp_dsl.showing import Column, Description, Line, Table, pieces, visible_lines
 
 _TEXT, _NUMBER = "text-align: left", "text-align: right"
 _BOLD = ' style="font-weight: bold"'

@@ -14,7 +14,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from udcp_dsl.showing.description import Column, Description, Line, Table, pieces
+from udcp_dsl.showing import Column, Description, Line, Table, pieces
 
 _WIDTH = 100
 _STYLES = {"bold": "bold", "dim": "dim", "good": "green", "bad": "bold red", "open": "yellow"}

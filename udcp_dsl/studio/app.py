@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -15,14 +18,16 @@ from starlette.routing import Route
 
 from udcp_dsl.diagnostics import InputError, SpecError
 from udcp_dsl.loss import Loss, load
-from udcp_dsl.studio import html_page
+from udcp_dsl.report.browser import as_script
+from udcp_dsl.report.look import colour_rules, head
+from udcp_dsl.studio.cases import ask_pair, save_case
 from udcp_dsl.studio.guard import App, Guard
-from udcp_dsl.studio.questions import ask_pair
-from udcp_dsl.studio.saving import save_case
+from udcp_dsl.studio.instances import load_rows
 from udcp_dsl.studio.spec_folder import example
 from udcp_dsl.studio.studio import Studio
-from udcp_dsl.studio.uploads import error_message, load_rows
 
+_TITLE = "udcp studio"
+_EMPTY = '<div id="studio"><p class="loading">The studio opens here; it needs JavaScript.</p></div>'
 _SINGLES = 48  # labels of an example whose costs are drawn
 _PATIENCE = 20.0  # seconds that a page waits for news before it asks again
 
@@ -40,14 +45,14 @@ def application(studio: Studio, token: str, port: int) -> App:
         return _json({"version": version, "views": found})
 
     async def export(request: Request) -> Response:
-        text = html_page.exported(studio.board.since(0)[1])
+        text = exported(studio.board.since(0)[1])
         headers = {"content-disposition": f'attachment; filename="{_ascii(studio.state.place.stem)}-studio.html"'}
         return Response(text, media_type="text/html", headers=headers)
 
     routes = [
-        Route("/", _text(html_page.served, "text/html")),
-        Route("/studio.js", _text(html_page.script, "text/javascript")),
-        Route("/studio.css", _text(html_page.styles, "text/css")),
+        Route("/", _text(served, "text/html")),
+        Route("/studio.js", _text(script, "text/javascript")),
+        Route("/studio.css", _text(styles, "text/css")),
         Route("/api/views", views),
         Route("/api/gallery", _asked(studio, lambda studio, _: _gallery()), methods=["POST"]),
         Route("/export", export),
@@ -69,7 +74,7 @@ def _save(studio: Studio, body: Any) -> Any:
     return {"written": written, "place": place.shown}
 
 
-def _open(studio: Studio, body: Any) -> Any:
+def _open(studio: Studio, body: Any) -> None:
     from udcp_dsl.datasets.kept_rows import example_specs
 
     specs, name = example_specs(), body.get("example") if isinstance(body, dict) else None
@@ -77,17 +82,6 @@ def _open(studio: Studio, body: Any) -> Any:
         raise InputError(f"there is no example {str(name)[:80]!r}: there are {', '.join(specs)}")
     place = studio.state.place
     studio.open(*example(specs[name], place.folder))
-    return {}
-
-
-def _stop(studio: Studio, body: Any) -> Any:
-    studio.stop()
-    return {}
-
-
-def _again(studio: Studio, body: Any) -> Any:
-    studio.again()
-    return {}
 
 
 _ANSWERS: dict[str, Answer] = {
@@ -100,8 +94,8 @@ _ANSWERS: dict[str, Answer] = {
     "hover": lambda studio, body: studio.assistant.hover(body, studio.state.place),
     "fixes": lambda studio, body: studio.assistant.fixes(body, studio.state.place),
     "rows": load_rows,
-    "stop": _stop,
-    "again": _again,
+    "stop": lambda studio, body: studio.stop(),
+    "again": lambda studio, body: studio.again(),
 }
 
 
@@ -163,9 +157,9 @@ def _asked(studio: Studio, answer: Answer) -> Callable[[Request], Awaitable[Resp
         except (ValueError, RecursionError):
             return _json({"error": "the body is no JSON"}, 400)
         try:
-            return _json(await run_in_threadpool(answer, studio, body))
+            return _json(await run_in_threadpool(answer, studio, body) or {})
         except (InputError, SpecError, OSError) as error:
-            return _json({"error": error_message(error)}, 400)
+            return _json({"error": _message(error)}, 400)
 
     return endpoint
 
@@ -188,3 +182,59 @@ def _json(data: Any, status: int = 200) -> Response:
 
 def _ascii(name: str) -> str:
     return "".join(ch if ch.isascii() and (ch.isalnum() or ch in "-_") else "_" for ch in name)
+
+
+def _message(error: Exception) -> str:
+    """The text of an error, without the temporary folder that the files were read from."""
+    return re.sub(r"[^\s'\"]*udcp-studio-[^/\s]*/", "", str(error))
+
+
+# The page: as a studio serves it, and as one file with all that it shows, which opens offline.
+
+
+def styles() -> str:
+    """The style sheet: the colours of our reports, in light and dark, and the studio's own rules."""
+    return f"{colour_rules()}{_packaged('studio.css')}"
+
+
+def script() -> str:
+    """The script that esbuild made from `page/src`."""
+    return _packaged("studio.js")
+
+
+def served() -> str:
+    """The page that talks to a studio."""
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<link rel="stylesheet" href="studio.css">
+<script src="studio.js" defer></script>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
+<title>{_TITLE}</title>
+</head>
+<body>
+{_EMPTY}
+</body>
+</html>
+"""
+
+
+def exported(views: dict[str, Any]) -> str:
+    """The page with what it shows now, as one file that makes no requests."""
+    code = script()
+    name = str((views.get("state") or {}).get("name", ""))
+    return f"""{head(f"{name}, {_TITLE}", code, _packaged("studio.css"))}
+{_EMPTY}
+<script type="application/json" id="snapshot">{as_script(views)}</script>
+<script>{code}</script>
+</body>
+</html>
+"""
+
+
+@cache
+def _packaged(name: str) -> str:
+    return (files("udcp_dsl.studio") / "page" / name).read_text(encoding="utf-8")

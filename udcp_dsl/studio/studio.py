@@ -21,16 +21,15 @@ from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.loss import Loss
 from udcp_dsl.measure.comparison import CostCurve
 from udcp_dsl.studio.assist import Assistant, words
+from udcp_dsl.studio.cases import cases_data
 from udcp_dsl.studio.fitting import Fitted, curve, fit
 from udcp_dsl.studio.instances import Instances, Supply, dragged, generated
 from udcp_dsl.studio.spec_folder import SpecFolder
 from udcp_dsl.studio.state import QUICK_ORACLES, State, changed
-from udcp_dsl.studio.views.cases import cases_data
 from udcp_dsl.studio.views.chosen_set import labels_data, set_data
-from udcp_dsl.studio.views.copied import copied
 from udcp_dsl.studio.views.overall import overall_data
 from udcp_dsl.studio.views.row import row_data
-from udcp_dsl.studio.views.spec import Checked, check, same_meaning
+from udcp_dsl.studio.views.spec import Checked, check, copied, same_meaning
 from udcp_dsl.studio.work import Board, Worker, error_text
 
 # Edits that follow each other within so many seconds are one: a slider passes many values on its way.
@@ -57,10 +56,10 @@ class Studio:
         self._supply, self._supply_version = supply, 0
         self._lock = threading.RLock()
         self.writing = threading.Lock()  # held while files are written, so that two writers do not mix
-        self._state = State(place, text, alpha=alpha, saved=text)
+        self.state = State(place, text, alpha=alpha, saved=text)
         # Used by the first thread.
         self._checked: tuple[object, Checked] | None = None
-        self._loss: Loss | None = None  # of the last text that compiled
+        self.loss: Loss | None = None  # of the last text that compiled
         self._set_of: object = None
         # Used by the second thread.
         self._instances: tuple[tuple[tuple[str, ...], int, tuple[Any, ...]], Instances] | None = None
@@ -73,33 +72,22 @@ class Studio:
         self._row_of: object = None
         self._opening: tuple[int, bool] | None = None  # the row it opens on, and whether the main oracle chose it
         self._members_chosen = False
-        self._shown_row: tuple[Mapping[str, Fitted], Any] | None = None
+        # The predictors whose sets are shown, and the probabilities of the shown row.
+        self.shown_row: tuple[Mapping[str, Fitted], Any] | None = None
         self._stop = threading.Event()
         self._stopped: set[str] = set()
         self._checks = Worker("checks", self._check, self._on_error, self._on_idle)
         self._scores = Worker("scores", self._score, self._on_error, self._on_idle)
         self._cases = Worker("cases", self._try_cases, self._on_error, self._on_idle)
         self.board.put("words", words())
-        self.board.put("state", self._state.as_data())
+        self.board.put("state", self.state.as_data())
         self._begin_work(self._checks)
 
     def close(self) -> None:
         """End the threads; one that computes ends at its next step."""
         self._stop.set()
-        self._checks.end()
-        self._scores.end()
-        self._cases.end()
-
-    @property
-    def state(self) -> State:
-        with self._lock:
-            return self._state
-
-    @property
-    def loss(self) -> Loss | None:
-        """The loss of the last text that compiled."""
-        with self._lock:
-            return self._loss
+        for worker in (self._checks, self._scores, self._cases):
+            worker.end()
 
     @property
     def idle(self) -> bool:
@@ -140,7 +128,7 @@ class Studio:
         with self._lock:
             if not self._scores.idle:
                 self._stop.set()
-            self._stopped = set(self._state.oracles) - set(self._fits) - set(self._missing)
+            self._stopped = set(self.state.oracles) - set(self._fits) - set(self._missing)
         self.board.put("doing", None)
         if self._instances is not None:
             self._show_overall(self._instances[1])
@@ -152,15 +140,10 @@ class Studio:
             self._stop = threading.Event()  # work that is still under way keeps the old event, which is set
         self._begin_work(self._scores)
 
-    def shown_row(self) -> tuple[Mapping[str, Fitted], Any] | None:
-        """The predictors whose sets are shown, and the probabilities of the shown row."""
-        with self._lock:
-            return self._shown_row
-
     def _update_state(self, next_of: Callable[[State], State]) -> None:
         with self._lock:
-            self._state = next_of(self._state)
-            self.board.put("state", self._state.as_data())
+            self.state = next_of(self.state)
+            self.board.put("state", self.state.as_data())
             self._begin_work(self._checks, self._scores, self._cases)
 
     # The view "doing": set from the first request on, and None only when no thread has anything left to do
@@ -188,10 +171,9 @@ class Studio:
             found = check(state.text, state.place, state.moved, state.loss)
             self._checked = (key, found)
             if found.loss is not None:
-                with self._lock:
-                    before = self._loss
-                    # Comments and spaces change nothing that is computed.
-                    self._loss = before if before is not None and same_meaning(before, found.loss) else found.loss
+                before = self.loss
+                # Comments and spaces change nothing that is computed.
+                self.loss = before if before is not None and same_meaning(before, found.loss) else found.loss
                 labels = labels_data(found.loss)
                 if before is None or labels != self.board.get("labels"):
                     self.board.put("labels", labels)
@@ -288,8 +270,7 @@ class Studio:
         elif self._fitted_for is not None:
             self._fit_before_edit = None  # another alpha: no edit of the spec
         self._fits, self._curves, self._missing = {}, {}, {}
-        with self._lock:
-            self._stopped = set()
+        self._stopped = set()
         self._fitted_for = (loss, alpha)
 
     def _current(self) -> Mapping[str, Fitted]:
@@ -341,8 +322,7 @@ class Studio:
         for label, value in state.drags:
             if label < len(p):
                 p = dragged(p, label, value)
-        with self._lock:
-            self._shown_row = (found, p)
+        self.shown_row = (found, p)
         self.board.put("row", row_data(found, instances, row, p, state.why, bool(state.drags)))
         self._checks.poke()  # the set is costed with the inputs of the row
 

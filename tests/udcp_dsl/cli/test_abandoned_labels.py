@@ -57,7 +57,7 @@ TRY = 'try conditional="class" or "difficulty" (--conditional)'
 def test_calibrate_names_it(udcp: Udcp) -> None:
     told = calibrate(udcp)
     assert re.search(r"coverage 0\.9\d\d on the calibration rows \(target 0\.9\); worst class '8' 0\.[123]", told)
-    assert "calibrated on 593 rows: 475 for thresholds, 118 for repair" in told
+    assert "593 rows: 475 for thresholds, 118 for repair" in told
     assert NAMED in told
     assert TRY in told
     assert re.search(r"empty sets on the calibration rows: \d\.\d%; calibrate with nonempty=True \(--nonempty\)", told)

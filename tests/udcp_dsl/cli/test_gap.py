@@ -14,8 +14,8 @@ import pytest
 from click.testing import Result
 
 from tests.specs import hard_to_solve
-from udcp_dsl.cli.gap import prefixes
 from udcp_dsl.loss import load, loads
+from udcp_dsl.measure.gap import prefixes
 from udcp_dsl.predict.oracle import make_oracle
 from udcp_dsl.rows.rows import Rows
 

@@ -17,7 +17,7 @@ import udcp_dsl
 from udcp_dsl import InputError, SetPredictor
 from udcp_dsl.cli.ending import json_option
 from udcp_dsl.cli.row_options import collect_warnings
-from udcp_dsl.diagnostics import warn
+from udcp_dsl.diagnostics import warn, worded
 from udcp_dsl.rows.columns import NamedPositions
 
 Udcp = Callable[..., Result]
@@ -52,7 +52,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def reached(*arguments: Any, **options: Any) -> None:
         raise AssertionError("the work was begun")
 
-    for place in ("rows.source.read_rows", "datasets.languages", "check.run.validate"):
+    for place in ("rows.source.open_rows", "datasets.languages", "check.run.validate"):
         monkeypatch.setattr(f"udcp_dsl.{place}", reached)
 
 
@@ -140,7 +140,7 @@ def test_warnings_are_told_when_they_are_raised_and_once(arguments: list[str]) -
     def command() -> None:
         with collect_warnings() as messages:
             for _ in range(2):
-                warn("logits=True is doubtful")
+                warn(f"{worded('logits=True', '--logits')} is doubtful")
             click.echo("the work goes on", err=True)
         assert messages == ["--logits is doubtful"]
 

@@ -43,9 +43,9 @@ def waiting(work: Callable[[], None]) -> None:
 
 
 def counting(work: Callable[[], None]) -> None:
-    with progress.step_counter(5, "at work") as advance:
+    with progress.waiting("at work", 5) as shown:
         work()
-        advance()
+        shown.advance()
 
 
 WAYS = (tracking, waiting, counting)

@@ -14,7 +14,7 @@ import pytest
 
 import udcp_dsl as udcp
 from tests.specs import size_of
-from udcp_dsl.cli.timing import seconds_per_row
+from udcp_dsl.cli.check import seconds_per_row
 from udcp_dsl.predict.oracle import (
     Declaration,
     ExternalOracle,

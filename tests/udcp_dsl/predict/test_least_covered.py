@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 import udcp_dsl as udcp
-from udcp_dsl.measure.coverage import LeastCovered, Part, hardest_quarter
+from udcp_dsl.measure.coverage import LeastCovered, Stratum, hardest_quarter, strata_of
 
 if TYPE_CHECKING:
     from tests.conftest import Sizes
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 TENTH = Fraction(1, 10)
 
 
-def parts(*covered: int, n: int = 100) -> list[Part]:
-    return [Part("class", str(i), n, c, c / n) for i, c in enumerate(covered)]
+def parts(*covered: int, n: int = 100) -> list[Stratum]:
+    return [Stratum(str(i), n, c, c / n, kind="class") for i, c in enumerate(covered)]
 
 
-def least(classes: list[Part], hardest: Part | None = None, **more: str) -> LeastCovered:
+def least(classes: list[Stratum], hardest: Stratum | None = None, **more: str) -> LeastCovered:
     n, covered = sum(part.n for part in classes), sum(part.covered for part in classes)
-    return LeastCovered.of(TENTH, Part("all", "", n, covered, covered / n), classes, hardest, **more)
+    return LeastCovered.of(TENTH, Stratum("", n, covered, covered / n), classes, hardest, **more)
 
 
 def test_the_test_is_exact_and_one_sided() -> None:
@@ -45,18 +45,18 @@ def test_several_parts_are_tested_by_holm() -> None:
 
 
 def test_parts_with_too_few_rows_are_left_out() -> None:
-    few, enough = Part("class", "few", 19, 0, 0.0), Part("class", "enough", 20, 10, 0.5)
+    few, enough = Stratum("few", 19, 0, 0.0, kind="class"), Stratum("enough", 20, 10, 0.5, kind="class")
     found = least([few, enough])
     assert found.worst == enough
     assert found.short == (enough,)
-    many_ties = Part("quarter", "hardest quarter", 60, 0, 0.0)
+    many_ties = Stratum("hardest quarter", 60, 0, 0.0, kind="quarter")
     assert least(parts(95), many_ties).short == ()
-    quarter = Part("quarter", "hardest quarter", 25, 0, 0.0)
+    quarter = Stratum("hardest quarter", 25, 0, 0.0, kind="quarter")
     assert least(parts(95), quarter).short == (quarter,)
 
 
 def test_ways_out_are_those_that_are_left() -> None:
-    quarter = Part("quarter", "hardest quarter", 25, 5, 0.2)
+    quarter = Stratum("hardest quarter", 25, 5, 0.2, kind="quarter")
     assert 'conditional="class" or "difficulty"' in least(parts(50), quarter).ways_out
     assert 'conditional="difficulty"' in least(parts(95), quarter).ways_out
     by_class = least(parts(50), conditional="class").ways_out
@@ -84,9 +84,10 @@ def test_chance_is_seldom_named(sizes: Sizes) -> None:
     for seed in range(sizes.draws):
         rng = np.random.default_rng(seed)
         covered, y, highest = rng.random(1000) < 0.9, rng.integers(10, size=1000), rng.random(1000)
-        classes = [Part.of("class", str(k), covered[y == k]) for k in range(10)]
-        quarter = Part.of("quarter", "hardest quarter", covered[hardest_quarter(highest)])
-        named += bool(LeastCovered.of(TENTH, Part.of("all", "", covered), classes, quarter).short)
+        (overall,) = strata_of("all", [""], np.zeros(1000, dtype=int), covered)
+        classes = strata_of("class", [str(k) for k in range(10)], y, covered)
+        (quarter, _) = strata_of("quarter", ["hardest", "easier"], (~hardest_quarter(highest)).astype(int), covered)
+        named += bool(LeastCovered.of(TENTH, overall, classes, quarter).short)
     assert named <= binom(sizes.draws, 0.05).isf(1e-5)
 
 

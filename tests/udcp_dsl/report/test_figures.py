@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 import udcp_dsl as udcp
 from udcp_dsl import InputError
 from udcp_dsl.measure.comparison import Comparison
-from udcp_dsl.measure.evaluate import QUARTERS, Stratum
+from udcp_dsl.measure.coverage import Stratum, pooled
+from udcp_dsl.measure.evaluate import QUARTERS, SIZE_BINS, pooled_by
 from udcp_dsl.predict.calibrate.levels import clopper_pearson
-from udcp_dsl.report import drawing, strata, write_figures
+from udcp_dsl.report import drawing, write_figures
 from udcp_dsl.report import look as palette
 from udcp_dsl.report.browser import tree_of
 from udcp_dsl.report.figures import figures
@@ -144,7 +145,8 @@ def test_every_mark_says_its_value(ordinary: Comparison, part: Comparison, pictu
     )
     costs = [(s.oracle, s.cost_mean) for s in ordinary.summaries() if s.alpha == ordinary.alphas[0]]
     assert sorted(said["headline"]) == sorted(f"{o}: {number(c)}" for o, c in costs)
-    for stratum in strata.by_group(strata.evaluations(part, "touched", Fraction(1, 10))["price"]):
+    held = [x.evaluation for x in part.runs if (x.loss, x.oracle, x.alpha) == ("touched", "price", Fraction(1, 10))]
+    for stratum in pooled_by(held, "group"):
         told = f"price, {stratum.name}: {stratum.coverage:.3f} ("
         assert any(text.startswith(told) for text in said["touched-coverage-by-group-alpha-0.1"])
 
@@ -225,29 +227,30 @@ counted = st.tuples(st.integers(1, 60), st.floats(0, 1)).map(lambda x: (x[0], ro
 
 @given(st.lists(counted, min_size=1, max_size=6))
 def test_pooled_strata(splits: list[tuple[int, int]]) -> None:
-    parts = [[Stratum("s", n, covered, covered / n, (0.0, 1.0), 1.0, float(n), covered / n)] for n, covered in splits]
-    (point,) = strata._pooled(parts)
+    parts = [Stratum("s", n, covered, covered / n, (0.0, 1.0), 1.0, float(n), covered / n) for n, covered in splits]
+    (point,) = pooled(parts)
     n, covered = np.array(splits, dtype=float).T
-    assert point.n == pytest.approx(n.mean())
+    assert point.n == round(n.mean())
+    assert point.seen == n.sum()
     assert point.coverage == pytest.approx(covered.sum() / n.sum())
-    assert point.cost == pytest.approx((n * n).sum() / n.sum())
-    assert point.low <= point.coverage <= point.high
+    assert point.mean_cost == pytest.approx((n * n).sum() / n.sum())
+    assert point.interval[0] <= point.coverage <= point.interval[1]
     if len(set(splits)) == 1:  # repeating one and the same fold teaches nothing
         low, high = clopper_pearson(covered[0], n[0])
-        assert (point.low, point.high) == pytest.approx((float(low), float(high)))
+        assert point.interval == pytest.approx((float(low), float(high)))
 
 
 def test_strata_of_a_comparison(ordinary: Comparison) -> None:
-    splits = strata.evaluations(ordinary, "far", Fraction(1, 5))
-    assert list(splits) == ["lac", "penalized", "price"]
-    for held in splits.values():
-        assert [p.name for p in strata.by_difficulty(held)] == list(QUARTERS)
-        assert [p.name for p in strata.by_group(held)] == ["a third", "the rest"]
-        assert sum(p.n for p in strata.by_class(held)) == pytest.approx(held[0].n)
-        sizes = [strata.first_size(p.name) for p in strata.by_size(held)]
+    runs = [run for run in ordinary.runs if (run.loss, run.alpha) == ("far", Fraction(1, 5))]
+    for oracle in ("lac", "penalized", "price"):
+        held = [run.evaluation for run in runs if run.oracle == oracle]
+        assert [p.name for p in pooled_by(held, "difficulty")] == list(QUARTERS)
+        assert [p.name for p in pooled_by(held, "group")] == ["a third", "the rest"]
+        assert sum(p.seen for p in pooled_by(held, "class")) == len(held) * held[0].n
+        sizes = [SIZE_BINS.index(p.name) for p in pooled_by(held, "size")]
         assert sizes == sorted(sizes)
         tied = [replace(split, by_difficulty=split.by_difficulty[:2]) for split in held]
-        assert strata.by_difficulty(tied) == []
+        assert pooled_by(tied, "difficulty") == []
 
 
 # Categories that sets are drawn into

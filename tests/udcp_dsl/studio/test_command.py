@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from udcp_dsl import loads
 from udcp_dsl.cli import main
 from udcp_dsl.datasets.kept_rows import example_specs
-from udcp_dsl.studio import html_page
+from udcp_dsl.studio import app
 from udcp_dsl.studio.spec_folder import open_spec
 from udcp_dsl.studio.studio import Studio
 
@@ -138,17 +138,17 @@ def test_the_examples_are_all_there_with_their_data() -> None:
 
 
 def test_the_bundle_is_whole_and_asks_for_nothing() -> None:
-    script = html_page.script()
+    script = app.script()
     assert len(script) > 200_000
     assert "</script" not in script.lower()  # it stands inside a page that is exported
     assert not re.findall(r"""(?:fetch|import|src=|href=)\s*\(?["'`]https?:""", script)
-    page = html_page.exported({"state": {"name": "</script><b>x"}})
+    page = app.exported({"state": {"name": "</script><b>x"}})
     assert "<b>x" not in page
     assert page.count("</script>") == 2
 
 
 def test_the_lock_names_no_registry() -> None:
-    folder = Path(html_page.__file__).with_name("page")
+    folder = Path(app.__file__).with_name("page")
     lock = folder / "package-lock.json"
     if not lock.exists():
         pytest.skip("an installation has the bundle alone")

@@ -173,7 +173,7 @@ def test_files_that_are_none_are_refused_and_the_rows_stay(page: Any, body: Any)
 def test_a_miss_is_worth_the_threshold_of_price(page: Any) -> None:
     price, lac = settled(page)["overall"]["oracles"]
     assert lac["worth"] is None
-    assert price["worth"] == page.studio.shown_row()[0]["price"].tau
+    assert price["worth"] == page.studio.shown_row[0]["price"].tau
     assert [point[3] for point in lac["curve"]] == [None] * len(lac["curve"])
     worths = [point[3] for point in price["curve"]]  # alpha rises along the curve
     assert worths == sorted(worths, reverse=True)

@@ -98,7 +98,7 @@ def test_a_row_is_shown_by_its_own_loss(oracle: str) -> None:
 
 
 def test_a_table_that_is_dropped_on_the_page_brings_its_inputs() -> None:
-    from udcp_dsl.studio.uploads import load_rows
+    from udcp_dsl.studio.instances import load_rows
 
     class Shown:
         loss = spec()

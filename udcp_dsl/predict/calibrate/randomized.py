@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, worded
 from udcp_dsl.predict.calibrate.checked import FloatArray, IntArray
 from udcp_dsl.predict.calibrate.thresholds import Calibration
 
@@ -45,7 +45,8 @@ def randomized_tau(
     [[2.0], [1.9999999999999998]]
     """
     if not calibration.randomize:
-        raise InputError("randomized sets need the calibration scores: calibrate with randomize=True")
+        way_out = f"calibrate with {worded('randomize=True', '--randomize')}"
+        raise InputError(f"randomized sets need the calibration scores: {way_out}")
     if not isinstance(rng, np.random.Generator | np.ndarray):
         raise InputError(f"rng is {rng!r}: give a numpy.random.Generator, such as numpy.random.default_rng(seed)")
     if codes is not None and len(codes) != n:

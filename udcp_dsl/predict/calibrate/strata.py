@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from udcp_dsl.diagnostics import InputError, RowFault
+from udcp_dsl.diagnostics import InputError, RowFault, worded
 from udcp_dsl.predict.calibrate.checked import FloatArray, IntArray
 from udcp_dsl.rows.columns import Groups, group_names
 
@@ -82,7 +82,9 @@ class Cellwise:
                 f"groups= is given, but the predictor was not calibrated by group: calibrate with {asked('group')}"
             )
         if used and not given:
-            raise InputError("calibrated by group, so prediction needs the group of each row: give groups=")
+            raise InputError(
+                "calibrated by group, so prediction needs the group of each row: give " + worded("groups=", "--group")
+            )
 
 
 _NAMED_AT_MOST = 10
@@ -138,7 +140,8 @@ class Strata(Cellwise):
                 row,
                 "",
                 f": group {names[row]!r} is not among the calibration rows; known: "
-                f"{listed(list(map(repr, self.names)))}; calibrate with rows of it, or pool=True",
+                f"{listed(list(map(repr, self.names)))}; calibrate with rows of it, or "
+                + worded("pool=True", "--pool"),
             )
         return codes
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from udcp_dsl.diagnostics import InputError, warn
+from udcp_dsl.diagnostics import InputError, warn, worded
 from udcp_dsl.predict.calibrate.checked import (
     RESAVE,
     FloatArray,
@@ -78,7 +78,7 @@ def warn_of_too_few(
     if cells.by_difficulty:
         remedy += ", or fewer bins"
     elif (cells.by_group or cells.by_class) and not pool:
-        remedy += ", or pool=True (smaller sets, no guarantee within those)"
+        remedy += f", or {worded('pool=True', '--pool')} (smaller sets, no guarantee within those)"
     warn(f"too few calibration rows: {'; '.join(faults)}. So {effect}; {remedy}", CalibrationWarning)
 
 
@@ -289,7 +289,8 @@ class Calibration:
             raise InputError("calibrated by stratum, so prediction needs the stratum of each row")
         if self.pooled is None and bool((codes < 0).any()):
             row = int(np.argmax(codes < 0))
-            raise InputError(f"row {row}: it has no stratum among the calibration rows; calibrate with pool=True")
+            pool = worded("pool=True", "--pool")
+            raise InputError(f"row {row}: it has no stratum among the calibration rows; calibrate with {pool}")
         return self._deciding[codes].reshape(-1, 1)  # -1, for an unseen group, is the pooled cell
 
     def as_dict(self) -> dict[str, object]:
@@ -404,9 +405,11 @@ def points_of(strata: Strata, codes: ArrayLike | None, n: int) -> list[IntArray 
 
 def _check_pool(pool: bool, strata: Strata) -> None:
     if pool and strata.is_marginal:
-        raise InputError('pool=True needs conditional="group" or "class": marginal calibration pools all rows anyway')
+        needs = worded('pool=True needs conditional="group" or "class"', "--pool needs --group or --conditional class")
+        raise InputError(f"{needs}: marginal calibration pools all rows anyway")
     if pool and strata.by_difficulty:
-        raise InputError("pool=True does not apply to difficulty bins, which are merged if too small: use fewer bins")
+        merged = "does not apply to difficulty bins, which are merged if too small: use fewer bins"
+        raise InputError(f"{worded('pool=True', '--pool')} {merged}")
 
 
 def _check_scores(scores: FloatArray, randomize: bool) -> None:
@@ -414,7 +417,8 @@ def _check_scores(scores: FloatArray, randomize: bool) -> None:
         raise InputError("no calibration scores are given: give at least one")
     if randomize and bool(np.isneginf(scores).any()):
         row = int(np.argmax(np.isneginf(scores)))
-        raise InputError(f"row {row}: the score is -inf, which cannot be randomized: use randomize=False")
+        way_out = worded("use randomize=False", "leave out --randomize")
+        raise InputError(f"row {row}: the score is -inf, which cannot be randomized: {way_out}")
 
 
 def _weights_and_harms(

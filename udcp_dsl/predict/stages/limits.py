@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError, warn
+from udcp_dsl.diagnostics import InputError, warn, worded
 from udcp_dsl.measure.limits import worth_text
 from udcp_dsl.predict.calibrate import CalibrationWarning, show_level
 from udcp_dsl.predict.stages.anchor import MIN_ROWS as MIN_ANCHOR_ROWS
@@ -66,7 +66,8 @@ def check_limits(promise: Promise, oracle: Oracle) -> None:
     if promise.randomize and len(promise.alphas) > 1 and (enforced or oracle.wants_anchor):
         what, way_out = ("multipliers of limits", "") if enforced else ("an anchor", ", or an anchor in the options")
         raise InputError(
-            f"{oracle.name!r} has {what} for each alpha under this loss, so randomize=True needs a single alpha: give "
+            f"{oracle.name!r} has {what} for each alpha under this loss, so "
+            f"{worded('randomize=True', '--randomize')} needs a single alpha: give "
             f"one{way_out}"
         )
 

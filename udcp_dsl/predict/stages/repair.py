@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.diagnostics import InputError
+from udcp_dsl.diagnostics import InputError, worded
 from udcp_dsl.predict.calibrate.checked import decode
 from udcp_dsl.predict.repair import LabelShift, Repair, fit_repair, mean_mix
 from udcp_dsl.predict.stages.stage import FitContext, GivenStage, Stage, StratumBudget
@@ -67,7 +67,7 @@ class RepairStage(Stage):
             return None
         raise InputError(
             f"a fifth of {n} rows is too few to fit a temperature: give {int(MIN_TEMPERATURE_ROWS / SHARE)} rows or "
-            "more, or a repair that was made before, repair=udcp.Repair(exponent=...)"
+            "more" + worded(", or a repair that was made before, repair=udcp.Repair(exponent=...)", "")
         )
 
     @classmethod

@@ -10,6 +10,7 @@ import numpy as np
 
 from udcp_dsl.loss import Loss
 from udcp_dsl.predict.oracle import make_oracle
+from udcp_dsl.predict.order import vertex_as_dict
 from udcp_dsl.studio.fitting import Fitted, sets_of
 from udcp_dsl.studio.instances import Instances
 
@@ -71,20 +72,10 @@ def _hull(price: Fitted | None, p: Any, loss: Loss) -> dict[str, Any] | None:
     seen = price.predictor.repaired(np.repeat(p[None, :], 2, axis=0))
     vertices = explain(seen[0], scorer.scores(seen)[0])
     at = sum(vertex.price <= price.tau for vertex in vertices) - 1
-    shown = vertices[: max(_VERTICES, at + 2)]
     return {
         "threshold": _finite(price.tau),
         "at": at,
-        "vertices": [
-            {
-                "price": vertex.price,
-                "entered": list(vertex.entered),
-                "left": list(vertex.left),
-                "mass": vertex.mass,
-                "cost": vertex.cost + 0.0,
-            }
-            for vertex in shown
-        ],
+        "vertices": [vertex_as_dict(vertex) for vertex in vertices[: max(_VERTICES, at + 2)]],
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
@@ -13,8 +14,11 @@ from udcp_dsl.diagnostics import Diagnostic, InputError, Source, Span, SpecError
 from udcp_dsl.language import ast
 from udcp_dsl.language.parse import parse
 from udcp_dsl.loss import Loss
-from udcp_dsl.predict.oracle import Refusal, declaration_of, oracle_names
+from udcp_dsl.predict.applicability import applicability
+from udcp_dsl.predict.calibrate import show_level
+from udcp_dsl.predict.oracle import oracle_names
 from udcp_dsl.studio.spec_folder import SpecFolder
+from udcp_dsl.studio.state import State
 
 
 @dataclass(frozen=True)
@@ -31,16 +35,8 @@ class Slider:
     read: bool = True  # whether the chosen loss reads it
 
     def as_data(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "default": self.default,
-            "value": self.value,
-            "low": self.low,
-            "high": self.high,
-            "about": self.about,
-            "read": self.read,
-            "at": list(_offsets(self.span)),
-        }
+        own = {name: value for name, value in vars(self).items() if name != "span"}
+        return {**own, "at": list(_offsets(self.span))}
 
 
 @dataclass(frozen=True)
@@ -154,35 +150,21 @@ def _sliders(source: Source, moved: Mapping[str, tuple[float, float]]) -> tuple[
 
 
 def _oracle(name: str, loss: Loss) -> dict[str, Any]:
-    says = declaration_of(name)
-    if says is None:
-        return {"name": name, "applies": True, "why": "it says nothing of itself", "solves": False, "time": None}
-    way = says.way(loss)
-    if isinstance(way, Refusal):
-        return {"name": name, "applies": False, "why": way.why, "solves": says.solves, "time": None}
+    found = applicability(name, loss)
+    says = found.declaration
     return {
         "name": name,
-        "applies": True,
-        "why": f"{says.does}; {way.algorithm}",
-        "exact": way.exact,
-        "solves": says.solves,
-        "time": way.time.per_row,
+        "applies": found.applies,
+        "why": f"{says.does}; {found.why}" if says is not None and found.applies else found.why,
+        "exact": found.exact,
+        "solves": says is not None and says.solves,
+        "time": None if found.time is None else found.time.per_row,
     }
 
 
 def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
     start, end = _offsets(diagnostic.span)
-    line, column = diagnostic.span.source.position(diagnostic.span.start)
-    return {
-        "code": diagnostic.code,
-        "severity": diagnostic.severity,
-        "message": diagnostic.message,
-        "help": diagnostic.help,
-        "from": start,
-        "to": end,
-        "line": line,
-        "column": column,
-    }
+    return {**diagnostic.as_dict(), "from": start, "to": end}
 
 
 def _offsets(span: Span) -> tuple[int, int]:
@@ -190,3 +172,27 @@ def _offsets(span: Span) -> tuple[int, int]:
     text = span.source.text
     start = len(text[: span.start].encode("utf-16-le", "surrogatepass")) // 2
     return start, start + len(text[span.start : span.end].encode("utf-16-le", "surrogatepass")) // 2
+
+
+def copied(state: State, loss: str, chosen: bool, moved: Mapping[str, float], oracle: str) -> dict[str, str]:
+    """A command and Python code to copy, with what the page shows.
+
+    `chosen`: whether the loss is not the last of the spec; `moved`: parameters that differ from the spec's.
+    """
+    spec, alpha = state.place.name, show_level(state.alpha)
+    command = ["udcp", "compare", spec, "--probs", "probs.npy", "--truth", "truth.npy", "--alpha", alpha]
+    command += ["--loss", loss] if chosen else []
+    for name, value in moved.items():
+        command += ["--param", f"{name}={value:g}"]
+    params = f", params={dict(moved)!r}" if moved else ""
+    other = f", loss={loss!r}" if chosen else ""
+    python = f"""import numpy as np
+
+import udcp_dsl as udcp
+
+loss = udcp.load({spec!r}{params}{other})
+predictor = udcp.SetPredictor(loss, oracle={oracle!r}, alpha={alpha})
+predictor.calibrate(np.load("probs.npy"), np.load("truth.npy"))  # columns in the order of loss.labels
+sets = predictor.predict_set(np.load("new_probs.npy"))
+"""
+    return {"command": shlex.join(command), "python": python}

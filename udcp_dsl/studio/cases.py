@@ -1,22 +1,70 @@
-"""Expectations that the user saves, as cases in NAME.cases beside the spec, which validation runs."""
+"""The cases beside the spec, in NAME.cases: tried on the current loss, saved for the user, and what to ask next.
+
+Validation runs them, too. A question is "which of these two sets costs more?"; an answer is saved as a case, and the
+next question takes it into account.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from udcp_dsl.check.cases import check_case
-from udcp_dsl.diagnostics import InputError, Source
-from udcp_dsl.fit.cases import ENDING, Case, CostCase, RowCase, at_values, case_text, parse_cases
+from udcp_dsl.compile.passes import compile_spec
+from udcp_dsl.compile.sources import Files
+from udcp_dsl.diagnostics import InputError, Source, SpecError
+from udcp_dsl.fit import fit_params
+from udcp_dsl.fit.cases import ENDING, Case, CostCase, RowCase, at_values, case_text, cases_of, parse_cases
+from udcp_dsl.loss import Loss
+from udcp_dsl.studio.spec_folder import SpecFolder
 from udcp_dsl.studio.state import finite_number
 
 if TYPE_CHECKING:
-    from udcp_dsl.loss import Loss
-    from udcp_dsl.studio.spec_folder import SpecFolder
     from udcp_dsl.studio.studio import Studio
 
+_MOST = 200  # cases that are tried
 _LEAST = 1e-12  # probabilities up to this are left out of a case
+
+
+def cases_data(loss: Loss, place: SpecFolder) -> dict[str, Any]:
+    """One entry per case of NAME.cases. A case about another loss of the spec is tried on that one."""
+    name = place.stem + ENDING
+    try:
+        cases = parse_cases(Source(name, place.read_beside(ENDING) or ""))
+    except (InputError, SpecError) as error:
+        return {"file": name, "fault": str(error), "more": 0, "cases": []}
+    found = list(_checked_cases(loss, cases[:_MOST]))
+    return {"file": name, "fault": None, "more": len(cases) - len(found), "cases": found}
+
+
+def _checked_cases(loss: Loss, cases: tuple[Case, ...]) -> Iterator[dict[str, Any]]:
+    losses = {loss.name: loss}
+    for case in cases:
+        about = case.loss or loss.losses[-1]
+        why = None
+        try:
+            if about not in losses:
+                losses[about] = _other(loss, about)
+            example = check_case(losses[about], case).counter_example
+            why = None if example is None else example.text
+        except (InputError, SpecError) as error:  # the loss it is about is gone
+            why = str(error)
+        yield {"name": case.name, "loss": about, "holds": why is None, "why": why, "text": case_text(case)}
+
+
+def _other(loss: Loss, name: str) -> Loss:
+    """Another loss of the same spec, with the same parameters."""
+    if name not in loss.losses:
+        raise InputError(f"the spec has no loss {name!r}")
+    return Loss(compile_spec(loss.source, Files(None, contents=loss.files), loss.params, loss.labels, name))
+
+
+def _compiled(studio: Studio) -> Loss:
+    if studio.loss is None:
+        raise InputError("the spec does not compile: fix it first")
+    return studio.loss
 
 
 def save_case(studio: Studio, body: Any) -> Any:
@@ -27,9 +75,7 @@ def save_case(studio: Studio, body: Any) -> Any:
     """
     if not isinstance(body, dict) or not isinstance(body.get("name"), str) or not body["name"].strip():
         raise InputError("a case has a name, which says what is expected")
-    loss, state = studio.loss, studio.state
-    if loss is None:
-        raise InputError("the spec does not compile: fix it first")
+    loss, state = _compiled(studio), studio.state
     claim = _cost_claim(body["cost"]) if "cost" in body else _row_claim(studio, body.get("row"))
     given = _numbers(body["at"]) if "at" in body else {**_moved(studio), **_inputs(studio, loss, claim)}
     case = Case(body["name"].strip()[:200], claim, None if loss.name == loss.losses[-1] else loss.name, given)
@@ -103,7 +149,7 @@ def _row_claim(studio: Studio, given: Any) -> RowCase:
     """The shown row by the named oracle, at its threshold, with exact probabilities."""
     if not isinstance(given, dict):
         raise InputError("a case has cost or row")
-    shown = studio.shown_row()
+    shown = studio.shown_row
     if shown is None:
         raise InputError("there is no row yet")
     fitted, p = shown
@@ -124,3 +170,50 @@ def _labels(given: Any) -> tuple[str, ...]:
     if not isinstance(given, list) or not all(isinstance(label, str) for label in given):
         raise InputError("a set is a list of labels")
     return tuple(given)
+
+
+def ask_pair(studio: Studio, body: Any) -> Any:
+    """The most informative pair, the values that agree with the cases so far, and how far they are determined.
+
+    {seed: a whole number} asks for another pair. `pair` is None if no pair of small sets is informative, and if
+    `contradictions` has cases that no values satisfy together.
+    """
+    seed = body.get("seed", 0) if isinstance(body, dict) else None
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**32:
+        raise InputError("seed is a whole number, 0 or more")
+    loss, state = _compiled(studio), studio.state
+    text = state.place.read_beside(ENDING) or ""
+    kept = [
+        x for x in cases_of(loss, parse_cases(Source(state.place.stem + ENDING, text))) if isinstance(x.claim, CostCase)
+    ]
+    # Without a comparison all values agree: a case that always holds stands in for none.
+    row = {name: x.low for name, x in loss.inputs.items()}
+    fit = fit_params(loss, kept or [Case("none", CostCase((), ">=", ()), loss.name, row)], seed=seed)
+    pair = fit.suggestion
+    return {
+        "cases": len(kept),
+        "agrees": fit.ok,
+        "exact": fit.exact,
+        "margin": fit.margin,
+        "params": [
+            {
+                "name": x.name,
+                "now": x.before,
+                "value": x.value,
+                "range": list(x.range),
+                "solutions": None if x.solutions is None else list(x.solutions),
+                "determined": x.determined,
+            }
+            for x in fit.params
+        ],
+        "pair": None
+        if pair is None
+        else {
+            "first": list(pair.first),
+            "second": list(pair.second),
+            "inputs": dict(pair.inputs),
+            "text": pair.question,
+        },
+        "per_row": [name for name, x in loss.inputs.items() if x.width is not None],  # for these no pair is suggested
+        "contradictions": [[f"{x.name}: {x.claim}" for x in group] for group in fit.contradictions],
+    }
