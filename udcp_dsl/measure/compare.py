@@ -15,7 +15,7 @@ import numpy as np
 from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean, keeping_warnings, warn
 from udcp_dsl.loss import Loss
 from udcp_dsl.measure.comparison import Comparison, CostCurve, Example, Run, Worth
-from udcp_dsl.measure.evaluate import Floats, measure
+from udcp_dsl.measure.evaluate import Floats, MeasuredRows, measure
 from udcp_dsl.measure.examples import Places, examples
 from udcp_dsl.predict.calibrate import DEFAULT_GRID, CalibrationWarning, Level, show_level
 from udcp_dsl.predict.calibrate.strata import bins_needed
@@ -220,7 +220,8 @@ def run_split(prepared: PreparedContender, folds: Folds, promise: Promise) -> Sp
             key, tuned = (contender.loss_name, contender.oracle_name), fitted.find(Lambda)
             limited = fitted.find(Multipliers)
             nu = None if limited is None else limited.effects.multipliers
-            measures = measure(sets, tested, alpha=fitted.alpha, oracle=key[1], promise=promise, multipliers=nu)
+            parts = [MeasuredRows.of(sets, tested, promise)]
+            measures = measure(parts, sets.loss, promise, alpha=fitted.alpha, oracle=key[1], multipliers=nu)
             lam = None if tuned is None else tuned.tuning.best
             runs[level] = Run(*key, level, folds.split, measures, lam, took if known is None else known)
         if first and level == alphas[0]:

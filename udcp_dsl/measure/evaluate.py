@@ -6,7 +6,7 @@ Marginal coverage can hide strata that are covered too little, so the strata are
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.decisions import HANDED_OVER, KEPT
 from udcp_dsl.measure.coverage import MEANS, LeastCovered, Stratum, pooled, share_text, strata_of
-from udcp_dsl.measure.limits import LimitMeasure, LimitPoints, limit_lines, limit_table, measure_limits
+from udcp_dsl.measure.limits import LimitMeasure, limit_lines, limit_points, limit_table, measure_limits
 from udcp_dsl.predict.calibrate import Level, show_level
 from udcp_dsl.predict.calibrate.levels import CONFIDENCE
 from udcp_dsl.predict.harm import Harm
@@ -29,7 +29,6 @@ from udcp_dsl.rows.rows import Rows
 from udcp_dsl.showing import Column, Description, Result, Styled, Table, counted, in_unit, visible, with_unit
 
 if TYPE_CHECKING:
-    from udcp_dsl.expression.rows.given import RowInputs
     from udcp_dsl.loss import Loss
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -399,7 +398,7 @@ def evaluate(
         raise InputError("calibrated by group, so the evaluation needs the group of each row: give groups=")
     if predictor.randomize:
         warn_of_shared_draws(rows, predictor.seed)
-    points, unproved, full = [], list[int | None](), 0
+    parts, unproved, full = [], list[int | None](), 0
     sets: PredictionSets | None = None
     for some in rows.blocks():
         made = predictor.make_sets(some, level)
@@ -408,50 +407,35 @@ def evaluate(
         more = {"given_labels": predictor.given_labels, "inputs": some.inputs, "decided": made.decided}
         more |= {"index": frame_index(probs), "truth": some.truth}
         sets = PredictionSets(predictor.loss, made.mask, rows.ids, **more)
-        points.append(_Points.of(sets, replace(some, P=predictor.repaired(some.P))))
+        parts.append(MeasuredRows.of(sets, replace(some, P=predictor.repaired(some.P)), predictor.promise))
     if full:
         warn_of_full_sets(full, len(rows))
     proved = [many for many in unproved if many is not None]
     nu = None if predictor.multipliers is None else predictor.multipliers[level].effects.multipliers
-    asked = predictor.loss, rows.inputs, predictor.promise
-    measures = _measures(_Points.joined(points), *asked, level, predictor.oracle.name, nu)
+    about: dict[str, Any] = {"alpha": level, "oracle": predictor.oracle.name, "multipliers": nu}
     return Evaluation(
-        **vars(measures),
+        **vars(measure(parts, predictor.loss, predictor.promise, **about)),
         made=None if isinstance(rows.P, BlockedMatrix) else sets,
         certified=1 - sum(proved) / len(rows) if len(proved) == len(unproved) else None,
     )
 
 
 def measure(
-    sets: PredictionSets,
-    rows: Rows,
+    parts: Sequence[MeasuredRows],
+    loss: Loss,
+    promise: Promise,
     *,
     alpha: Fraction,
     oracle: str,
-    promise: Promise,
     multipliers: Sequence[float] | None = None,
 ) -> Measures:
-    """Measure sets of labelled rows, including harm if alpha bounds it.
-
-    `multipliers` are those of the limits, if they are enforced.
-    """
-    return _measures(_Points.of(sets, rows), sets.loss, rows.inputs, promise, alpha, oracle, multipliers)
-
-
-def _measures(
-    points: _Points,
-    loss: Loss,
-    inputs: RowInputs | None,
-    promise: Promise,
-    alpha: Fraction,
-    oracle: str,
-    multipliers: Sequence[float] | None,
-) -> Measures:
-    harm = promise.harm(loss, inputs)
-    n, truth, groups = len(points.truth), points.truth, points.groups
-    (whole,) = points.strata("all", ["all"], np.zeros(n, dtype=np.intp))
-    sizes, counts = np.unique(points.sizes, return_counts=True)
-    quantiles = np.quantile(points.sizes, QUANTILES, method="inverted_cdf").astype(int).tolist()
+    """The measures of all rows together, including harm if alpha bounds it; `multipliers` are those of the limits, if
+    they are enforced."""
+    found, harm = MeasuredRows.joined(parts), promise.harm(loss)
+    n, groups = len(found.truth), found.groups
+    (whole,) = found.strata("all", ["all"], np.zeros(n, dtype=np.intp))
+    sizes, counts = np.unique(found.sizes, return_counts=True)
+    quantiles = np.quantile(found.sizes, QUANTILES, method="inverted_cdf").astype(int).tolist()
     group_names, group_of = np.unique(np.empty(0, np.str_) if groups is None else groups, return_inverse=True)
     return Measures(
         alpha=alpha,
@@ -462,21 +446,21 @@ def _measures(
         coverage=whole.coverage,
         interval=whole.interval,
         mean_cost=whole.mean_cost,
-        cost_error=float(points.costs.std(ddof=1) / np.sqrt(n)) if n > 1 else None,
-        cost_by_term={term: float(paid.mean()) for term, paid in points.paid.items()},
+        cost_error=float(found.costs.std(ddof=1) / np.sqrt(n)) if n > 1 else None,
+        cost_by_term={term: float(paid.mean()) for term, paid in zip(loss.summands, found.paid.T, strict=True)},
         mean_size=whole.mean_size,
         size_quantiles=dict(zip(QUANTILES, quantiles, strict=True)),
         size_counts=dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
-        empty=int(np.count_nonzero(points.sizes == 0)),
-        by_size=points.strata("size", SIZE_BINS, np.searchsorted(_FIRST_SIZES, points.sizes, side="right") - 1),
-        by_difficulty=points.strata("difficulty", *_difficulty(points.highest_probabilities)),
-        by_class=points.strata("class", loss.labels, truth),
-        by_group=() if groups is None else points.strata("group", group_names.tolist(), group_of),
-        by_decision=points.by_decision,
-        risk=None if harm is None else risk_of(harm, points.covered, harm.of_truth(truth), alpha),
+        empty=int(np.count_nonzero(found.sizes == 0)),
+        by_size=found.strata("size", SIZE_BINS, np.searchsorted(_FIRST_SIZES, found.sizes, side="right") - 1),
+        by_difficulty=found.strata("difficulty", *_difficulty(found.highest_probabilities)),
+        by_class=found.strata("class", loss.labels, found.truth),
+        by_group=() if groups is None else found.strata("group", group_names.tolist(), group_of),
+        by_decision=found.by_decision,
+        risk=None if harm is None or found.harms is None else risk_of(harm, found.covered, found.harms, alpha),
         conditional=promise.conditional,
         unit=loss.unit,
-        limits=measure_limits(loss.limits, points.limited, points.covered, multipliers),
+        limits=measure_limits(loss.limits, (found.limit_values, found.inside), found.covered, multipliers),
     )
 
 
@@ -515,48 +499,46 @@ def risk_of(harm: Harm, covered: Bools, harms: Floats, alpha: Fraction) -> Risk:
 
 
 @dataclass(frozen=True)
-class _Points:
-    """Measurements of each set and its row: one entry per row."""
+class MeasuredRows:
+    """What is measured of each set and its row: columns with one entry per row; `paid` has one column per summand of
+    the loss, `limit_values` and `inside` (see `limit_points`) one per limit."""
 
     covered: Bools
     sizes: npt.NDArray[np.int64]
     costs: Floats
-    paid: Mapping[str, Floats]
+    paid: Floats
     decision: npt.NDArray[np.str_] | None
     truth: npt.NDArray[np.int64]
     true_probabilities: Floats
     highest_probabilities: Floats
     groups: npt.NDArray[np.str_] | None
-    limited: LimitPoints
+    harms: Floats | None
+    limit_values: Floats
+    inside: Bools
 
     @classmethod
-    def of(cls, sets: PredictionSets, rows: Rows) -> _Points:
+    def of(cls, sets: PredictionSets, rows: Rows, promise: Promise) -> MeasuredRows:
+        """Sets, measured on the labelled rows that they were made for."""
+        harm = promise.harm(sets.loss)
         return cls(
-            covered=sets.mask[np.arange(len(rows)), rows.truth],
-            sizes=sets.sizes,
-            costs=sets.costs,
-            paid=sets.paid,
-            decision=sets.decision_names,
-            truth=rows.truth,
-            true_probabilities=rows.true_probabilities,
-            highest_probabilities=rows.highest_probabilities,
-            groups=rows.groups,
-            limited=LimitPoints.of(sets.loss.limits, sets.mask, rows.truth, sets.inputs),
+            sets.mask[np.arange(len(rows)), rows.truth],
+            sets.sizes,
+            sets.costs,
+            np.stack(list(sets.paid.values()), axis=1),
+            sets.decision_names,
+            rows.truth,
+            rows.true_probabilities,
+            rows.highest_probabilities,
+            rows.groups,
+            None if harm is None else harm.of_truth(rows.truth, rows.inputs),
+            *limit_points(sets.loss.limits, sets.mask, rows.truth, sets.inputs),
         )
 
     @classmethod
-    def joined(cls, parts: Sequence[_Points]) -> _Points:
-        """The points of several blocks of rows, joined."""
-        if len(parts) == 1:
-            return parts[0]
-        columns: dict[str, Any] = {
-            f.name: None if getattr(parts[0], f.name) is None else np.concatenate([getattr(p, f.name) for p in parts])
-            for f in fields(cls)
-            if f.name not in ("paid", "limited")
-        }
-        limited = LimitPoints(*map(np.concatenate, zip(*(part.limited for part in parts), strict=True)))
-        paid = {term: np.concatenate([part.paid[term] for part in parts]) for term in parts[0].paid}
-        return cls(**columns, paid=paid, limited=limited)
+    def joined(cls, parts: Sequence[MeasuredRows]) -> MeasuredRows:
+        """The rows of several parts, joined."""
+        columns: Iterator[Any] = zip(*(vars(part).values() for part in parts), strict=True)
+        return cls(*(None if own[0] is None else np.concatenate(own) for own in columns))
 
     @property
     def by_decision(self) -> tuple[Stratum, ...]:
