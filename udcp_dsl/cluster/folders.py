@@ -82,12 +82,7 @@ def open_folder(
     behind. If an input file has the same size, but another time of modification, its sets are made again.
     """
     folder = Path(folder)
-    kind = {
-        "predictor": digest(predictor),
-        "alpha": str(level),
-        "ending": ending,
-        "columns": _columns(source),
-    }
+    kind = {"predictor": digest(predictor), "alpha": str(level), "ending": ending, "columns": _columns(source)}
     parts = {part.name: part.identity for part in source.parts}
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -104,10 +104,7 @@ def predict_file(
         return predict(source, batch, begun + batch.at)
 
     workers = _workers(predictor) if overlap else 1
-    with (
-        open_sets(path) as write,
-        closing(in_order(source.batches(empty=True), block_of, workers)) as found,
-    ):
+    with open_sets(path) as write, closing(in_order(source.batches(empty=True), block_of, workers)) as found:
         writer = _FileWriter(write)
         for block in found:
             writer(block)

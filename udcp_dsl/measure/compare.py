@@ -1,4 +1,4 @@
-"""`compare`: choose the oracles that take part, and run them on all splits."""
+"""`compare`: choose the oracles that take part, run them on all splits, and pick rows to look at."""
 
 from __future__ import annotations
 
@@ -8,19 +8,31 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean, keeping_warnings, warn
+from udcp_dsl.expression.decisions import best_actions
 from udcp_dsl.loss import Loss
 from udcp_dsl.measure.comparison import Comparison, CostCurve, Example, Run, Worth
-from udcp_dsl.measure.evaluate import Floats, MeasuredRows, measure
-from udcp_dsl.measure.examples import Places, examples
+from udcp_dsl.measure.evaluate import MeasuredRows, measure
 from udcp_dsl.predict.calibrate import DEFAULT_GRID, CalibrationWarning, Level, show_level
 from udcp_dsl.predict.calibrate.strata import bins_needed
 from udcp_dsl.predict.chain import STAGES, Fitted, fit_folds, fit_repairs, seen
-from udcp_dsl.predict.oracle import Masks, Oracle, declaration_of, make_oracle, oracle_names, with_lambda
+from udcp_dsl.predict.oracle import (
+    Floats,
+    Given,
+    Indices,
+    Masks,
+    Oracle,
+    Probabilities,
+    declaration_of,
+    make_oracle,
+    oracle_names,
+    with_lambda,
+)
 from udcp_dsl.predict.promise import COMPARED, OPTIONS, Promise, Temperature, promise_from
 from udcp_dsl.predict.repair import Repair
 from udcp_dsl.predict.row_warnings import (
@@ -40,11 +52,6 @@ from udcp_dsl.predict.stages.tuned_lambda import Lambda
 from udcp_dsl.predict.thresholds import worth_of
 from udcp_dsl.rows.rows import Rows, rows_of
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from udcp_dsl.predict.oracle import Floats, Given, Indices, Masks, Probabilities
-
 # One oracle on one split: the chain of stages fitted on two folds, and its sets measured on a third.
 #
 # The score of a row depends on that row alone, so all rows are scored once and splits select from the scores. Oracles
@@ -54,6 +61,8 @@ if TYPE_CHECKING:
 FRACTIONS = (0.5, 0.25, 0.25)  # shares of the folds for thresholds, tuning and test
 # The alphas of the curves of cost against coverage; those that need more points than a fold has are left out.
 CURVE = tuple(Fraction(k, 200) for k in (2, 4, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80))
+
+Places: TypeAlias = npt.NDArray[np.intp]  # positions of rows
 
 _MAX_SCORES_IN_MEMORY = 1 << 26  # most scores that are kept in memory: 512 MiB
 
@@ -123,26 +132,20 @@ class Contender:
         """The oracle, or the first of the candidates."""
         return next(iter(self.oracles.values()))
 
-    @property
-    def score_variant(self) -> str | None:
-        """The variant of its score, if there are several."""
-        return self.oracle.about
-
-    def context(self, promise: Promise, oracles: Mapping[float | None, Oracle] | None = None) -> FitContext:
-        """What its stages are fitted for; `oracles` replace its own."""
-        made = self.oracles if oracles is None else oracles
-        candidates = {lam: oracle for lam, oracle in made.items() if lam is not None}
-        return FitContext(promise, next(iter(made.values())), candidates or None)
+    def context(self, promise: Promise) -> FitContext:
+        """What its stages are fitted for."""
+        candidates = {lam: oracle for lam, oracle in self.oracles.items() if lam is not None}
+        return FitContext(promise, self.oracle, candidates or None)
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedContender:
     """A contender with all rows as its oracles take them: already scored, or as probabilities."""
 
-    contender: Contender
+    contender: Contender  # its oracles look scores up, if the rows are scored
     data: Rows
-    oracles: Mapping[float | None, Oracle]
     seen: Rows
+    unscored: PreparedContender | None = None  # the same with probabilities, which decisions need
 
     @classmethod
     def of(cls, contender: Contender, data: Rows, promise: Promise) -> PreparedContender:
@@ -151,30 +154,20 @@ class PreparedContender:
         rows = seen(context, (), data).with_columns(top=data.highest_probabilities, place=np.arange(len(data)))
         if context.oracle.wants_anchor or context.enforces_limits:
             context.oracle.best(rows.take(slice(0, 2)), np.zeros(2))  # compiles kernels, which no run should include
-            return cls(contender, data, contender.oracles, rows)
+            return cls(contender, data, rows)
         hold = rows.P.size * len(contender.oracles) <= _MAX_SCORES_IN_MEMORY
         scored = {lam: RememberedScores(oracle, rows, hold=hold) for lam, oracle in contender.oracles.items()}
-        return cls(contender, data, scored, rows.with_columns(P=np.empty((len(rows), 0))))
-
-    def context(self, promise: Promise) -> FitContext:
-        """What stages on some of the rows are fitted for."""
-        return self.contender.context(promise, self.oracles)
+        empty = rows.with_columns(P=np.empty((len(rows), 0)))
+        plain = cls(contender, data, rows.with_columns(P=data.P))
+        return cls(replace(contender, oracles=scored), data, empty, plain)
 
     def seconds(self, folds: Folds) -> float | None:
         """The seconds that scoring the rows of a split took; None if each split scores its own rows."""
-        if not self._remembered:
+        scored = [x for x in self.contender.oracles.values() if isinstance(x, RememberedScores)]
+        if not scored:
             return None
-        per_row = {lam: x.seconds_per_row for lam, x in self.oracles.items() if isinstance(x, RememberedScores)}
-        tuning = sum(map(len, folds.halves)) * sum(per_row.values()) if self.contender.tuned else 0.0
-        return tuning + next(iter(per_row.values())) * (len(folds.calibration) + len(folds.test))
-
-    def unscored(self) -> PreparedContender:
-        """The same with probabilities, which decisions need."""
-        return replace(self, oracles=self.contender.oracles, seen=self.seen.with_columns(P=self.data.P))
-
-    @property
-    def _remembered(self) -> bool:
-        return isinstance(next(iter(self.oracles.values())), RememberedScores)
+        tuning = sum(map(len, folds.halves)) * sum(x.seconds_per_row for x in scored) if self.contender.tuned else 0.0
+        return tuning + scored[0].seconds_per_row * (len(folds.calibration) + len(folds.test))
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +227,7 @@ def run_split(prepared: PreparedContender, folds: Folds, promise: Promise) -> Sp
 def _fit(prepared: PreparedContender, folds: Folds, promise: Promise) -> Fitted:
     """The fit at one alpha: tuned on the halves of the second fold, thresholds from the first."""
     rows = prepared.seen.take(folds.calibration)
-    context = prepared.context(promise).with_rows(rows)
+    context = prepared.contender.context(promise).with_rows(rows)
     tuned = [
         (stage, [prepared.seen.take(fold) for fold in stage.folds_from_halves(folds.halves)])
         for stage in STAGES
@@ -290,7 +283,7 @@ class RememberedScores(Oracle):
         found: Floats = self._true[_places(P)]  # of the true labels: calibration needs no others
         return found
 
-    def sets(self, P: Given, tau: ArrayLike, *, inputs: object = None) -> Masks:
+    def sets(self, P: Given, tau: npt.ArrayLike, *, inputs: object = None) -> Masks:
         place = _places(P)
         if self._all is None:
             return self._oracle.sets(self._rows.take(place), tau)
@@ -450,6 +443,7 @@ def compare(
         if all(of != name for of, _ in results):
             raise AbstainingIsCheapest(next(why for (of, _), why in reversed(skipped.items()) if of == name))
     first = {key: found[0][0] for key, found in results.items()}
+    by_loss = {name: {oracle: x for (of, oracle), x in first.items() if of == name} for name in names}
     comparison = Comparison(
         losses=compared,
         names=names,
@@ -461,7 +455,7 @@ def compare(
         skipped=skipped,
         curves={key: tuple((x.alpha, x.coverage, x.cost) for x in found.curve.points) for key, found in first.items()},
         examples={
-            name: _examples(loss, data, folds[0].test, _of_loss(name, first), called, numbers)
+            name: examples(loss, data, folds[0].test, by_loss[name], called, numbers)
             for name, loss in zip(names, compared, strict=True)
         },
         accuracy=data.hits / len(data),
@@ -469,7 +463,7 @@ def compare(
         K=compared[0].K,
         promise=overall,
         label_names=called,
-        about={x.oracle_name: x.score_variant for x in contenders if x.score_variant is not None},
+        about={x.oracle_name: variant for x in contenders if (variant := x.oracle.about) is not None},
         repairs=repairs,
         along={key: result.curve for key, result in first.items()},
     )
@@ -513,25 +507,6 @@ def _warn_of_few_rows(folds: Folds, promises: Sequence[Promise], losses: Sequenc
             warn_of_too_few(folds, each, loss, tuned=tuned)
 
 
-def _of_loss(name: str, results: Mapping[tuple[str, str], SplitResult]) -> dict[str, SplitResult]:
-    """The results for one loss, by oracle."""
-    return {oracle: result for (of, oracle), result in results.items() if of == name}
-
-
-def _examples(
-    loss: Loss,
-    data: Rows,
-    test: Places,
-    results: Mapping[str, SplitResult],
-    called: Mapping[str, str],
-    numbers: Places,
-) -> tuple[Example, ...]:
-    """Instructive test rows with the sets of each oracle; `numbers` are the positions of `data` among all rows."""
-    masks = {oracle: x.mask for oracle, x in results.items() if x.mask is not None}
-    p_values = {oracle: x.p_values for oracle, x in results.items() if x.p_values is not None}
-    return examples(loss, data, test, masks, lambda label: called.get(label, label), p_values, numbers)
-
-
 def _results(
     contenders: Sequence[Contender],
     data: Rows,
@@ -548,7 +523,8 @@ def _results(
         for contender, split in tasks if progress is None else progress(tasks, f"comparing over {len(folds)} splits"):
             if split == 0:
                 prepared = PreparedContender.of(contender, data, promises[0])
-                variants = [(prepared.unscored() if each.by_decision else prepared, each) for each in promises]
+                plain = prepared.unscored or prepared
+                variants = [(plain if each.by_decision else prepared, each) for each in promises]
                 running = [
                     [pool.submit(copy_context().run, run_split, own, fold, each) for own, each in variants]
                     for fold in folds
@@ -656,3 +632,157 @@ def _contenders(
 def _make_by_lambda(name: str, loss: Loss, options: Mapping[str, object]) -> dict[float | None, Oracle]:
     oracle = make_oracle(name, loss, **options)
     return {lam: with_lambda(oracle, lam) for lam in DEFAULT_GRID} if oracle.untuned else {None: oracle}
+
+
+# Example rows: first two instructive ones, then those whose sets differ most in cost, then some of the rest.
+#
+# In each row, one oracle (`price` if it is compared, otherwise the cheapest overall) is compared with a rival: the
+# cheapest other oracle whose set differs. In the first of the two instructive rows, the oracle is cheaper and right. In
+# the second, it misses a truth that is in the rival's set, and the row shows what including the truth would have cost.
+
+
+_OURS = "price"
+_EXAMPLES = 40
+_COMPETING = 3
+_TOP = 12  # likeliest labels of an example, kept whatever the sets
+_READABLE = 9  # most labels of a set that is easy to read
+
+
+def examples(
+    loss: Loss, data: Rows, test: Places, results: Mapping[str, SplitResult], called: Mapping[str, str], numbers: Places
+) -> tuple[Example, ...]:
+    """Rows of the test fold with the set of each oracle, in the order above; `called` has names of labels for readers,
+    and `numbers` the positions of `data` among all rows.
+
+    Rows are ranked by the difference in cost among the three oracles that are cheapest overall, relative to the size of
+    their sets: a very uncertain row has large, expensive sets under every oracle and shows little.
+    """
+    inputs = None if data.inputs is None else data.inputs[test]
+    masks = {name: result.mask for name, result in results.items() if result.mask is not None}
+    costs = {name: loss.batch(mask, inputs=inputs) for name, mask in masks.items()}
+    order = sorted(costs, key=lambda name: costs[name].mean())
+    ours = _OURS if _OURS in masks else order[0]
+    others = [name for name in order if name != ours]
+    cheapest = order[:_COMPETING]
+    sizes = np.max([np.count_nonzero(masks[name], axis=1) for name in cheapest], axis=0)
+    ranked = np.argsort(-np.ptp([costs[name] for name in cheapest], axis=0) / (1 + sizes), kind="stable")
+    taught = _instructive(data.truth[test], masks, costs, ours, others)
+    differing = [i for i in ranked.tolist() if i not in taught]
+    head, rest = differing[: _EXAMPLES // 2 - len(taught)], differing[_EXAMPLES // 2 - len(taught) :]
+    places = np.unique(np.linspace(0, max(0, len(rest) - 1), _EXAMPLES // 2).astype(int)).tolist()
+    found = []
+    chosen = [*taught, *head, *(rest[place] for place in places[: len(rest)])]
+    of_oracle = {name: x.p_values(np.array(chosen, dtype=np.intp)) for name, x in results.items() if x.p_values}
+    for at, i in enumerate(chosen):
+        row = int(test[i])
+        one = loss if inputs is None or not loss.inputs else loss.at({name: inputs[name][i] for name in loss.inputs})
+        likeliest = np.argsort(-data.P[row], kind="stable").tolist()
+        kept = np.any([mask[i] for mask in masks.values()], axis=0)
+        kept[likeliest[:_TOP]] = True
+        rival = next((name for name in others if not np.array_equal(masks[name][i], masks[ours][i])), None)
+        example = Example(
+            row=int(numbers[row]),
+            name=None if data.ids is None else str(data.ids[row]),
+            truth=loss.labels[data.truth[row]],
+            probabilities={loss.labels[y]: float(data.P[row, y]) for y in likeliest if kept[y]},
+            sets={name: tuple(loss.labels[y] for y in likeliest if mask[i, y]) for name, mask in masks.items()},
+            costs={name: float(cost[i]) for name, cost in costs.items()},
+            terms={name: one.terms(mask[i]) for name, mask in masks.items()},
+            p_values={
+                name: {loss.labels[y]: float(p[at, y]) for y in likeliest if kept[y]} for name, p in of_oracle.items()
+            },
+            decisions={name: _decision(one, mask[i]) for name, mask in masks.items()} if _decides(loss) else {},
+            pair=None if rival is None else (ours, rival),
+            why="" if rival is None else _why(one, masks, i, data.P[row], int(data.truth[row]), ours, rival, called),
+        )
+        found.append(example)
+    return tuple(found)
+
+
+def _decides(loss: Loss) -> bool:
+    return bool(loss.actions) or loss.ceiling is not None
+
+
+def _decision(loss: Loss, mask: npt.NDArray[np.bool_]) -> str:
+    """The decision that one set leads to, in words."""
+    sets = PredictionSets(loss, mask[None, :])
+    if sets.handed_over is not None and sets.handed_over[0]:
+        return "handed over"
+    named = {name: best_actions(actions, sets.mask) for name, actions in loss.actions.items()}
+    several = len(named) > 1
+    return "; ".join(
+        f"{f'{name}: ' if several else ''}{loss.actions[name].actions[chosen[0]]}, at worst {worst[0]:.4g}"
+        for name, (chosen, worst) in named.items()
+    )
+
+
+def _instructive(
+    truth: npt.NDArray[np.int64],
+    masks: Mapping[str, Masks],
+    costs: Mapping[str, Floats],
+    ours: str,
+    others: Sequence[str],
+) -> list[int]:
+    """The places of the instructive rows: one of each kind, if any, preferably with sets that are easy to read."""
+    if not others:
+        return []
+    rows = np.arange(len(truth))
+    differ = np.array([(masks[name] != masks[ours]).any(axis=1) for name in others])
+    rival = differ.argmax(axis=0)  # the first that differs
+    held, paid, sized = (
+        np.array([value(name) for name in others])[rival, rows]
+        for value in (
+            lambda name: masks[name][rows, truth],
+            lambda name: costs[name],
+            lambda name: np.count_nonzero(masks[name], axis=1),
+        )
+    )
+    size, cost, holds = np.count_nonzero(masks[ours], axis=1), costs[ours], masks[ours][rows, truth]
+    cheaper = differ.any(axis=0) & held & (cost < paid)
+    readable = (size >= 1) & (size <= _READABLE) & (sized <= _READABLE)
+    saved = (paid - cost) / (1 + np.maximum(size, sized))
+    found = []
+    for kind in (cheaper & holds, cheaper & ~holds):
+        for wanted in (kind & readable, kind):
+            if wanted.any():
+                found.append(int(np.argmax(np.where(wanted, saved, -np.inf))))
+                break
+    return found
+
+
+def _why(
+    loss: Loss,
+    masks: Mapping[str, Masks],
+    i: int,
+    p: npt.NDArray[np.floating],
+    truth: int,
+    ours: str,
+    rival: str,
+    called: Mapping[str, str],
+) -> str:
+    """In words: how the sets of two oracles for a row differ, what that costs, and which of them holds the truth."""
+    here, there = masks[ours][i], masks[rival][i]
+    paid = {term: (loss.terms(there)[term], cost) for term, cost in loss.terms(here).items()}
+    term = max(paid, key=lambda term: abs(paid[term][0] - paid[term][1]))
+    paid_for = f"{paid[term][0]:.4g} for {term} instead of {paid[term][1]:.4g}"
+    labels = [called.get(label, label) for label in loss.labels]
+    name = labels[truth]
+    if there[truth] and not here[truth]:
+        fuller = here.copy()
+        fuller[truth] = True
+        return (
+            f"{ours} misses the true label, {name}: its probability is {p[truth]:.2g}, and with it the set would cost "
+            f"{loss(fuller):.4g} instead of {loss(here):.4g}. {rival} contains it and costs {paid_for}."
+        )
+    likeliest = np.argsort(-p, kind="stable")
+    more, less = ([labels[y] for y in likeliest if mask[y]] for mask in (there & ~here, here & ~there))
+    deeds = [f"takes {_listed(more)}, which {ours} leaves out"] if more else []
+    deeds += [f"leaves out {_listed(less)}, which {ours} takes"] if less else []
+    holds = [oracle for oracle, mask in ((ours, here), (rival, there)) if mask[truth]]
+    held = {0: "Neither contains", 2: "Both contain"}.get(len(holds)) or f"Only {holds[0]} contains"
+    return f"{rival} {', and '.join(deeds)}: {paid_for}. {held} the true label, {name}."
+
+
+def _listed(labels: Sequence[str]) -> str:
+    more = len(labels) - _READABLE
+    return ", ".join(labels[:_READABLE]) + (f" and {more} more" if more > 0 else "")

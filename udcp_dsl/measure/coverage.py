@@ -242,12 +242,7 @@ class LeastCovered(Shown):
             part and {name: getattr(part, name) for name in ("kind", "name", "n", "covered", "coverage", "seen")}
             for part in (self.worst, *self.short)
         )
-        return {
-            "promised": float(1 - self.alpha),
-            "coverage": self.overall.coverage,
-            "worst": worst,
-            "short": short,
-        }
+        return {"promised": float(1 - self.alpha), "coverage": self.overall.coverage, "worst": worst, "short": short}
 
 
 def hardest_quarter(highest: npt.NDArray[np.floating[Any]]) -> Bools:

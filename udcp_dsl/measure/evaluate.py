@@ -171,10 +171,7 @@ class Measures(Result):
         least, rows = self.least_covered, "row" if self.n == 1 else "rows"
         return Description(
             title=Styled(f"{self.loss} by {self.oracle}, alpha {show_level(self.alpha)}, {self.n} {rows}", "bold"),
-            lines=(
-                *(() if least is None else least.lines()),
-                *limit_lines(self.limits, self.coverage, self.unit),
-            ),
+            lines=(*(() if least is None else least.lines()), *limit_lines(self.limits, self.coverage, self.unit)),
             tables=(
                 Table(_SUMMARY_COLUMNS, list(self._summary())),
                 limit_table(self.limits),
@@ -537,8 +534,11 @@ class MeasuredRows:
     @classmethod
     def joined(cls, parts: Sequence[MeasuredRows]) -> MeasuredRows:
         """The rows of several parts, joined."""
-        columns: Iterator[Any] = zip(*(vars(part).values() for part in parts), strict=True)
-        return cls(*(None if own[0] is None else np.concatenate(own) for own in columns))
+        joined: list[Any] = [
+            None if own[0] is None else np.concatenate(own)
+            for own in zip(*(vars(part).values() for part in parts), strict=True)
+        ]
+        return cls(*joined)
 
     @property
     def by_decision(self) -> tuple[Stratum, ...]:

@@ -142,10 +142,7 @@ def tensor_array(tensor: Any) -> npt.NDArray[Any]:
         tensor = tensor.float()  # numpy has no bfloat16
     try:
         array: npt.NDArray[Any] = tensor.numpy(force=True)
-    except (
-        RuntimeError,
-        TypeError,
-    ) as error:  # such as a tensor on the device "meta", which has only a shape
+    except (RuntimeError, TypeError) as error:  # such as a tensor on the device "meta", which has only a shape
         raise InputError(
             f"the tensor (device {tensor.device}, {tensor.dtype}) has no values that can be read: {error}"
         ) from error
@@ -443,11 +440,6 @@ def groups_of(values: Any, n: int) -> Names:
     array(['1', 'north', '1'], dtype='<U5')
     """
     return np.array(group_names(values, n), dtype=np.str_)
-
-
-def id_texts(values: Any, n: int) -> Names:
-    """One id per row, as strings; refuses missing values."""
-    return np.array(texts_of(values, "sample ids", n), dtype=np.str_)
 
 
 def sample_ids(values: Any, n: int) -> Names:

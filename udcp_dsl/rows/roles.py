@@ -78,11 +78,7 @@ class Columns:
         metavar="COLUMN|FILE",
     )
     ignore: Sequence[str] = _role(
-        "--ignore",
-        "ignored",
-        "Columns of the table to ignore: a,b; may be repeated.",
-        default=(),
-        metavar="COLUMNS",
+        "--ignore", "ignored", "Columns of the table to ignore: a,b; may be repeated.", default=(), metavar="COLUMNS"
     )
     only_labels: bool = _role(
         "--only-labels",

@@ -22,7 +22,7 @@ from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.expression.rows.given import EntryColumns, RowInputs
 from udcp_dsl.files import PathLike, known_ending
 from udcp_dsl.rows.arrow import arrow_blocks
-from udcp_dsl.rows.columns import BlockedMatrix, id_texts, listed, sample_ids, to_array
+from udcp_dsl.rows.columns import BlockedMatrix, listed, sample_texts, texts_of, to_array
 from udcp_dsl.rows.matrix import Matrix, arrange, names_of_classes
 from udcp_dsl.rows.parts import (
     ARRAYS,
@@ -174,9 +174,7 @@ class Source:
 
     def whole(self) -> Rows:
         """All rows, in memory."""
-        batches = list(self.batches(_NO_LIMIT))
-        rows = batches[0].rows if len(batches) == 1 else _concat_rows([batch.rows for batch in batches])
-        return rows if rows.ids is None else replace(rows, ids=sample_ids(rows.ids, len(rows)))
+        return _joined([batch.rows for batch in self.batches(_NO_LIMIT)])
 
     def stored(self) -> Rows:
         """All rows, with probabilities that stay in their files: they are read in blocks, and checked, at each use.
@@ -204,14 +202,12 @@ class Source:
         """All rows without their probabilities: P has no columns."""
         bare = replace(self, wanted=self.wanted.attributes_only)
         if self.wanted.columns.per_row:
-            rows = _concat_rows([batch.rows for batch in bare.batches(_NO_LIMIT)])
-        else:
-            n = self._counted() or 0
-            self._check_beside(n)
-            named = next(replace(self, wanted=self.wanted.probabilities_only, beside={}).batches(1)).rows.columns
-            block = Block(np.empty((n, 0)), [], columns=named)
-            rows = bare._checked(block, self.parts[0], 0, _TruthKindCheck(self.labels))
-        return rows if rows.ids is None else replace(rows, ids=sample_ids(rows.ids, len(rows)))
+            return bare.whole()
+        n = self._counted() or 0
+        self._check_beside(n)
+        named = next(replace(self, wanted=self.wanted.probabilities_only, beside={}).batches(1)).rows.columns
+        block = Block(np.empty((n, 0)), [], columns=named)
+        return _joined([bare._checked(block, self.parts[0], 0, _TruthKindCheck(self.labels))])
 
     def read(self) -> Rows:
         """All rows: in memory if they are few, or from a stream or an .npz; else `stored`."""
@@ -302,7 +298,7 @@ def block_rows(
     ids = entries.pop("ids", None)
     rows = rows_of(rows, wanted.labels, class_names=wanted.class_names, empty=empty, **entries)
     rows = replace(rows, inputs=wanted.inputs_of(found, len(rows)))
-    return rows if ids is None else replace(rows, ids=id_texts(ids, len(rows)))
+    return rows if ids is None else replace(rows, ids=np.array(texts_of(ids, "sample ids", len(rows)), dtype=np.str_))
 
 
 _NO_LIMIT = 1 << 62
@@ -327,7 +323,8 @@ class _TruthKindCheck:
         return entries
 
 
-def _concat_rows(rows: Sequence[Rows]) -> Rows:
+def _joined(rows: Sequence[Rows]) -> Rows:
+    """The rows of several batches; warns if rows share an id."""
     first = rows[0]
 
     def column(name: str) -> Any:
@@ -335,7 +332,11 @@ def _concat_rows(rows: Sequence[Rows]) -> Rows:
         join: Any = RowInputs.joined if name == "inputs" else np.concatenate
         return None if parts[0] is None else join(parts)
 
-    return replace(first, **{x.name: column(x.name) for x in fields(first) if x.name not in NOT_PER_ROW})
+    found = {x.name: column(x.name) for x in fields(first) if x.name not in NOT_PER_ROW} if len(rows) > 1 else {}
+    joined = replace(first, **found)
+    if joined.ids is not None:
+        sample_texts(joined.ids, len(joined))
+    return joined
 
 
 # Rows from files: probabilities, true labels, groups and ids.

@@ -12,7 +12,7 @@ import json
 import re
 from array import array
 from collections.abc import Generator, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -219,7 +219,7 @@ def json_blocks(stream: IO[bytes], choose: Choose, most: int | None = None) -> I
     names = list(first[1])
     choice = choose(names, [i for i, name in enumerate(names) if isinstance(first[1][name], list)])
     wanted = [names[position] for position in choice.columns]
-    pending = _chained(first, lines)
+    pending = chain([first], lines)
     while rows := list(islice(pending, most)):
         values: list[list[float]] = []
         for line, row in rows:
@@ -238,11 +238,6 @@ def json_blocks(stream: IO[bytes], choose: Choose, most: int | None = None) -> I
         ids = None if choice.ids is None else texts[choice.texts.index(choice.ids)]
         numbers_of_rows = np.array(values, dtype=np.float64).reshape(len(rows), -1)
         yield Block(numbers_of_rows, choice.by_role(texts), carried, choice.labels, ids)
-
-
-def _chained(first: tuple[int, dict[str, Any]], rest: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[Any]:
-    yield first
-    yield from rest
 
 
 def _json_lines(stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
