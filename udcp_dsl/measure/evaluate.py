@@ -24,7 +24,7 @@ from udcp_dsl.predict.predictor import SetPredictor
 from udcp_dsl.predict.promise import Promise
 from udcp_dsl.predict.row_warnings import warn_of_another_order, warn_of_full_sets, warn_of_shared_draws
 from udcp_dsl.predict.sets import PredictionSets
-from udcp_dsl.rows.columns import BlockedMatrix, frame_index
+from udcp_dsl.rows.columns import BlockedMatrix, frame_index, joined_columns
 from udcp_dsl.rows.rows import Rows
 from udcp_dsl.showing import Column, Description, Result, Styled, Table, counted, in_unit, visible, with_unit
 
@@ -534,11 +534,7 @@ class MeasuredRows:
     @classmethod
     def joined(cls, parts: Sequence[MeasuredRows]) -> MeasuredRows:
         """The rows of several parts, joined."""
-        joined: list[Any] = [
-            None if own[0] is None else np.concatenate(own)
-            for own in zip(*(vars(part).values() for part in parts), strict=True)
-        ]
-        return cls(*joined)
+        return cls(*joined_columns(vars(part).values() for part in parts))
 
     @property
     def by_decision(self) -> tuple[Stratum, ...]:

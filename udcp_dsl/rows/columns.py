@@ -120,6 +120,11 @@ def some_rows_of(columns: C, rows: Any, *others: str) -> C:
     return replace(columns, **{name: None if column is None else column[rows] for name, column in found.items()})
 
 
+def joined_columns(parts: Iterable[Iterable[Any]]) -> list[Any]:
+    """The columns of several parts, joined; one that is None in the first part stays None."""
+    return [None if own[0] is None else np.concatenate(own) for own in zip(*parts, strict=True)]
+
+
 def flag(value: object, name: str) -> bool:
     """True or False; refuses anything else, as "no" would count as true."""
     if not isinstance(value, bool | np.bool_):
