@@ -1,4 +1,8 @@
-"""From the files of a source to files of sets, in bounded memory; with several threads, scoring overlaps the rest."""
+"""From batches of rows to batches of sets (id, labels, size, cost), and from the files of a source to files of sets.
+
+All engines use this code: they pass batches and receive batches (Spark's `mapInArrow`, Ray, Dask, and our own files).
+Memory is bounded; with several threads, scoring overlaps reading and writing.
+"""
 
 from __future__ import annotations
 
@@ -199,11 +203,6 @@ def naming_part_in_errors(source: Source, batch: Batch) -> Iterator[None]:
     except InputError as error:
         fault = error.moved(batch.start) if isinstance(error, RowFault) else error
         raise InputError(f"{source.parts[batch.part].path}: {fault}") from error
-
-
-# From a batch of rows to a batch of sets (id, labels, size, cost); all engines use this code.
-#
-# An engine passes batches and receives batches: Spark's `mapInArrow`, Ray, Dask, and our own files.
 
 
 def output_of(

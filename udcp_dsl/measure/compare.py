@@ -1,4 +1,8 @@
-"""`compare`: choose the oracles that take part, run them on all splits, and pick rows to look at."""
+"""`compare`: choose the oracles that take part, run them on all splits, and pick rows to look at.
+
+The score of a row depends on that row alone, so all rows are scored once, and splits select from the scores. Oracles
+with an anchor are the exception: their scores depend on the split.
+"""
 
 from __future__ import annotations
 
@@ -52,19 +56,21 @@ from udcp_dsl.predict.stages.tuned_lambda import Lambda
 from udcp_dsl.predict.thresholds import worth_of
 from udcp_dsl.rows.rows import Rows, rows_of
 
-# One oracle on one split: the chain of stages fitted on two folds, and its sets measured on a third.
-#
-# The score of a row depends on that row alone, so all rows are scored once and splits select from the scores. Oracles
-# with an anchor are the exception: their scores depend on the split.
-
+# Called with the units of work and a description of the work, it yields the units one after the other.
+Progress: TypeAlias = Callable[[Sequence[Any], str], Iterable[Any]]
+Within: TypeAlias = Literal["difficulty", "decision"] | None
+Places: TypeAlias = npt.NDArray[np.intp]  # positions of rows
 
 FRACTIONS = (0.5, 0.25, 0.25)  # shares of the folds for thresholds, tuning and test
 # The alphas of the curves of cost against coverage; those that need more points than a fold has are left out.
 CURVE = tuple(Fraction(k, 200) for k in (2, 4, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80))
 
-Places: TypeAlias = npt.NDArray[np.intp]  # positions of rows
-
 _MAX_SCORES_IN_MEMORY = 1 << 26  # most scores that are kept in memory: 512 MiB
+_OURS = "price"
+_EXAMPLES = 40
+_COMPETING = 3
+_TOP = 12  # likeliest labels of an example, kept whatever the sets
+_READABLE = 9  # most labels of a set that is easy to read
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,9 +253,6 @@ def _grid(promise: Promise, loss: Loss, folds: Folds) -> list[Fraction]:
     return [level for level in (share * rule.below for share in CURVE) if rule.needed(level) <= smallest]
 
 
-# The scores of all rows, computed once; every split selects from them by the column `place`.
-
-
 class RememberedScores(Oracle):
     """An oracle that has scored all rows of a comparison, and looks up those at the `place` of the rows it is given;
     these need no probabilities.
@@ -275,37 +278,27 @@ class RememberedScores(Oracle):
         scores = self._oracle.scores(rows)
         return scores, scores[np.arange(len(rows)), rows.truth]
 
-    def scores(self, P: Given, *, inputs: object = None) -> Floats:
-        place = _places(P)
+    def _read(self, given: Given, inputs: object) -> tuple[Probabilities, dict[str, Any]]:
+        assert isinstance(given, Rows)
+        return np.broadcast_to(0.0, (len(given), self.loss.K)), {"place": given.place}
+
+    def _scores(self, P: Probabilities, place: Indices) -> Floats:
         return self._oracle.scores(self._rows.take(place)) if self._all is None else self._all[place]
 
-    def score_of(self, P: Given, y: object, *, inputs: object = None) -> Floats:
-        found: Floats = self._true[_places(P)]  # of the true labels: calibration needs no others
+    def _score_of(self, P: Probabilities, y: Indices, place: Indices) -> Floats:
+        found: Floats = self._true[place]  # of the true labels: calibration needs no others
         return found
 
-    def sets(self, P: Given, tau: npt.ArrayLike, *, inputs: object = None) -> Masks:
-        place = _places(P)
+    def _sets(self, P: Probabilities, tau: Floats, place: Indices) -> Masks:
         if self._all is None:
             return self._oracle.sets(self._rows.take(place), tau)
-        found: Masks = self._all[place] <= np.asarray(tau)
+        found: Masks = self._all[place] <= tau
         return found
 
-    def first(self, P: Given, *, inputs: object = None) -> Indices:
-        return self._oracle.first(self._rows.take(_places(P)))
-
-    def _scores(self, P: Probabilities) -> Floats:
-        raise AssertionError("it looks scores up by place")
+    def _first(self, P: Probabilities, place: Indices) -> Indices:
+        return self._oracle.first(self._rows.take(place))
 
 
-def _places(rows: Given) -> Indices:
-    assert isinstance(rows, Rows)
-    assert rows.place is not None
-    return rows.place
-
-
-# Called with the units of work and a description of the work, it yields the units one after the other.
-Progress: TypeAlias = Callable[[Sequence[Any], str], Iterable[Any]]
-Within: TypeAlias = Literal["difficulty", "decision"] | None
 _Results: TypeAlias = dict[tuple[str, str], list[list[SplitResult]]]
 
 
@@ -634,25 +627,16 @@ def _make_by_lambda(name: str, loss: Loss, options: Mapping[str, object]) -> dic
     return {lam: with_lambda(oracle, lam) for lam in DEFAULT_GRID} if oracle.untuned else {None: oracle}
 
 
-# Example rows: first two instructive ones, then those whose sets differ most in cost, then some of the rest.
-#
-# In each row, one oracle (`price` if it is compared, otherwise the cheapest overall) is compared with a rival: the
-# cheapest other oracle whose set differs. In the first of the two instructive rows, the oracle is cheaper and right. In
-# the second, it misses a truth that is in the rival's set, and the row shows what including the truth would have cost.
-
-
-_OURS = "price"
-_EXAMPLES = 40
-_COMPETING = 3
-_TOP = 12  # likeliest labels of an example, kept whatever the sets
-_READABLE = 9  # most labels of a set that is easy to read
-
-
 def examples(
     loss: Loss, data: Rows, test: Places, results: Mapping[str, SplitResult], called: Mapping[str, str], numbers: Places
 ) -> tuple[Example, ...]:
-    """Rows of the test fold with the set of each oracle, in the order above; `called` has names of labels for readers,
-    and `numbers` the positions of `data` among all rows.
+    """Rows of the test fold with the set of each oracle: first two instructive ones, then those whose sets differ most
+    in cost, then some of the rest.
+
+    In each row, one oracle (`price` if it is compared, otherwise the cheapest overall) is compared with a rival: the
+    cheapest other oracle whose set differs. In the first of the two instructive rows, the oracle is cheaper and right.
+    In the second, it misses a truth that is in the rival's set, and the row shows what including the truth would have
+    cost. `called` has names of labels for readers, and `numbers` the positions of `data` among all rows.
 
     Rows are ranked by the difference in cost among the three oracles that are cheapest overall, relative to the size of
     their sets: a very uncertain row has large, expensive sets under every oracle and shows little.

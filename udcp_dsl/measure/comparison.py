@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.decisions import HANDED_OVER, KEPT
-from udcp_dsl.files import PathLike, atomic_write, known_ending, require_pyarrow
+from udcp_dsl.files import ARROW, PathLike, atomic_write, known_ending, require_pyarrow
 from udcp_dsl.loss import Loss
 from udcp_dsl.measure.coverage import LeastCovered, way_out
 from udcp_dsl.measure.evaluate import QUARTERS, SIZE_BINS, Measures, least_covered, pooled_by
@@ -37,8 +37,15 @@ from udcp_dsl.showing.data import records_of
 if TYPE_CHECKING:
     import datetime
 
+# The worth of a miss as a predictor gives it: by group, bin or decision, or not at all, too.
+Worth: TypeAlias = float | dict[str, float] | None
+
+_ENDINGS = (*ARROW, ".csv")
 _BLOCKS = 5  # blocks of runs in a median of means
 _ROWS_SHOWN = 12  # rows of a table of strata
+_HIGH = 0.975  # quantile of the upper end of a 95 percent interval
+_Z_95 = 1.96  # the same quantile of the normal distribution
+_MAX_ROWS = 20_000  # rows from which errors are estimated
 
 
 @dataclass(frozen=True)
@@ -626,14 +633,6 @@ def _shown_strata(strata: Mapping[str, tuple[float, float]]) -> dict[str, str]:
 # or more, since the curve bends and few of its points are near.
 
 
-_HIGH = 0.975  # quantile of the upper end of a 95 percent interval
-_Z_95 = 1.96  # the same quantile of the normal distribution
-_MAX_ROWS = 20_000  # rows from which errors are estimated
-
-# The worth of a miss as a predictor gives it: by group, bin or decision, or not at all, too.
-Worth: TypeAlias = float | dict[str, float] | None
-
-
 def single_worth(worth: Worth) -> float | None:
     """The worth of a miss if it is one finite number, else None. It is infinite if every label is in."""
     return worth if isinstance(worth, float) and math.isfinite(worth) else None
@@ -763,12 +762,6 @@ class CostCurve:
         slope = (self.points[high].cost - self.points[low].cost) / width
         more_covered = self.covered[high].astype(np.float64) - self.covered[low]
         return slope, (self.costs[high] - self.costs[low] - slope * more_covered) / math.sqrt(width)
-
-
-# Write the runs of a comparison to a file, one row per run: .parquet, .arrow, .feather or .csv.
-
-
-_ENDINGS = (".parquet", ".arrow", ".feather", ".csv")
 
 
 def runs_ending(path: PathLike) -> str:

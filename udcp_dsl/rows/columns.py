@@ -1,7 +1,8 @@
-"""Convert what users pass (arrays, tensors, frames, series, lists) to plain arrays or lists.
+"""Columns of rows, from what users pass (arrays, tensors, frames, series, lists): true labels as positions, groups and
+ids as strings, weights.
 
-torch, pandas and polars are recognised without importing them. Nothing here knows what the numbers mean. A matrix that
-is too large for memory is a `BlockedMatrix`, which is read in blocks of rows.
+torch, pandas and polars are recognised without importing them. A matrix that is too large for memory is a
+`BlockedMatrix`, which is read in blocks of rows.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=np.generic)
 C = TypeVar("C", bound="DataclassInstance")
+Positions: TypeAlias = npt.NDArray[np.int64]
+Names: TypeAlias = npt.NDArray[np.str_]
+Groups: TypeAlias = npt.ArrayLike | Sequence[object]  # names or numbers, mixed or not
+
+_WHOLE_FLOAT = re.compile(r"(?:0|-?[1-9][0-9]*)\.0+")
 
 
 class BlockedMatrix:
@@ -333,16 +339,6 @@ def _is_missing(entry: object) -> bool:
     # pandas' NA and NaT are recognised by type name, since NA cannot be compared.
     nan = isinstance(entry, float) and math.isnan(entry)
     return nan or entry is None or type(entry).__name__ in ("NAType", "NaTType")
-
-
-# Attributes of rows: true labels as positions, groups and sample ids as strings, weights.
-
-
-Positions: TypeAlias = npt.NDArray[np.int64]
-Groups: TypeAlias = npt.ArrayLike | Sequence[object]  # names or numbers, mixed or not
-
-_WHOLE_FLOAT = re.compile(r"(?:0|-?[1-9][0-9]*)\.0+")
-Names: TypeAlias = npt.NDArray[np.str_]
 
 
 class NamedPositions(npt.NDArray[np.int64]):

@@ -1,7 +1,8 @@
 """A source of more rows than fit into memory, which yields checked rows one batch at a time, in order.
 
 It is a plain object with the names of files and the columns to read. It can be read several times (except a stream),
-and sent to other processes.
+and sent to other processes. The columns of a table are matched by name; those of an array are in the order of the
+labels, or of the class names. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ from udcp_dsl.threads import prefetch
 
 BATCH = 1 << 21  # entries of the matrix in memory at a time, per thread
 MEMORY_CELLS = 1 << 24  # largest matrix, in entries, that is read into memory; a larger one stays in its files
+_COLUMNS = (*MATRICES, ".txt", ".json")  # files with a single column
+_NO_LIMIT = 1 << 62
 _MEMORY_BYTES = 1 << 26  # the same limit in bytes, for files that do not say how many rows they have
 
 
@@ -301,9 +304,6 @@ def block_rows(
     return rows if ids is None else replace(rows, ids=np.array(texts_of(ids, "sample ids", len(rows)), dtype=np.str_))
 
 
-_NO_LIMIT = 1 << 62
-
-
 class _TruthKindCheck:
     """Checks that true labels are all names or all numbers, since a number may be a position."""
 
@@ -337,15 +337,6 @@ def _joined(rows: Sequence[Rows]) -> Rows:
     if joined.ids is not None:
         sample_texts(joined.ids, len(joined))
     return joined
-
-
-# Rows from files: probabilities, true labels, groups and ids.
-#
-# The columns of a table are matched by name; those of an array are in the order of the labels, or of the class names.
-# Nothing is unpickled.
-
-
-_COLUMNS = (*MATRICES, ".txt", ".json")
 
 
 def read_rows(path: PathLike, labels: Sequence[str], *, row: int | None = None, **how: Any) -> Rows:
