@@ -28,7 +28,6 @@ import numpy.typing as npt
 from udcp_dsl.cluster.folders import ResultFolder, open_folder, refuse_shared_ids, remove_leftovers
 from udcp_dsl.cluster.streams import Tally, predict_file
 from udcp_dsl.diagnostics import InputError, OracleError, install_hint, keeping_warnings, warn
-from udcp_dsl.expression.rows.declared import RowInput
 from udcp_dsl.files import PathLike
 from udcp_dsl.loss import Loss
 from udcp_dsl.predict.calibrate import Level
@@ -99,20 +98,15 @@ def predict_parts(
     level = predictor.level(alpha)
     ending = f".{form}"
     sets_ending(f"part{ending}")
-    known: dict[str, Any] = {"class_names": predictor.class_names, "inputs": predictor.inputs}
-    known["unread"] = _unread_inputs(predictor)
-    how: dict[str, Any] = {"logits": predictor.logits, "normalize": predictor.normalize}
-    source = open_rows(probs, predictor.loss.labels, **{**known, **columns}, **how)
+    unread = {name: x for name, x in predictor.loss.declared_inputs.items() if name not in predictor.inputs}
+    known = {"class_names": predictor.class_names, "inputs": predictor.inputs, "unread": unread, **columns}
+    how: dict[str, Any] = {**known, "logits": predictor.logits, "normalize": predictor.normalize}
+    source = open_rows(probs, predictor.loss.labels, **how)
     predictor.promise.check_groups(source.wanted.columns.group_column is not None)
     refuse_taken_names(source.wanted.columns.carry)
     refuse_shared_ids(source)
     parts = open_folder(Path(folder), ending, predictor, source, level)
     return write_parts(Cluster(client, wait), predictor, parts, level)
-
-
-def _unread_inputs(predictor: SetPredictor) -> dict[str, RowInput]:
-    """The inputs of the spec that the predictor does not read; the parts may have columns of them."""
-    return {name: x for name, x in predictor.loss.declared_inputs.items() if name not in predictor.inputs}
 
 
 def write_parts(

@@ -611,7 +611,11 @@ def _contenders(
                 )
                 continue
             try:
-                contenders.append(Contender(name, shown, loss, _make_by_lambda(oracle, loss, options)))
+                made = make_oracle(oracle, loss, **options)
+                grid: dict[float | None, Oracle] = {None: made}
+                if made.untuned:
+                    grid = {lam: with_lambda(made, lam) for lam in DEFAULT_GRID}
+                contenders.append(Contender(name, shown, loss, grid))
             except OracleError as error:
                 if oracle not in installed:
                     raise
@@ -620,11 +624,6 @@ def _contenders(
             reasons = "; ".join(why for (of, _), why in skipped.items() if of == name)
             raise OracleError(f"no oracle is left for the loss {name!r}: {reasons or 'none is named'}")
     return contenders, skipped
-
-
-def _make_by_lambda(name: str, loss: Loss, options: Mapping[str, object]) -> dict[float | None, Oracle]:
-    oracle = make_oracle(name, loss, **options)
-    return {lam: with_lambda(oracle, lam) for lam in DEFAULT_GRID} if oracle.untuned else {None: oracle}
 
 
 def examples(
@@ -643,6 +642,7 @@ def examples(
     """
     inputs = None if data.inputs is None else data.inputs[test]
     masks = {name: result.mask for name, result in results.items() if result.mask is not None}
+    decides = bool(loss.actions) or loss.ceiling is not None
     costs = {name: loss.batch(mask, inputs=inputs) for name, mask in masks.items()}
     order = sorted(costs, key=lambda name: costs[name].mean())
     ours = _OURS if _OURS in masks else order[0]
@@ -675,16 +675,12 @@ def examples(
             p_values={
                 name: {loss.labels[y]: float(p[at, y]) for y in likeliest if kept[y]} for name, p in of_oracle.items()
             },
-            decisions={name: _decision(one, mask[i]) for name, mask in masks.items()} if _decides(loss) else {},
+            decisions={name: _decision(one, mask[i]) for name, mask in masks.items()} if decides else {},
             pair=None if rival is None else (ours, rival),
             why="" if rival is None else _why(one, masks, i, data.P[row], int(data.truth[row]), ours, rival, called),
         )
         found.append(example)
     return tuple(found)
-
-
-def _decides(loss: Loss) -> bool:
-    return bool(loss.actions) or loss.ceiling is not None
 
 
 def _decision(loss: Loss, mask: npt.NDArray[np.bool_]) -> str:

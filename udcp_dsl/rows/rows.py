@@ -232,7 +232,7 @@ def rows_of(
             refuse_no_rows(given.P)
         rows = given.with_columns(**dict.fromkeys(ADDED_BY_STAGES))
         if class_names is not None:
-            rows = replace(given, columns=given.columns or class_names, counted=False)
+            rows = replace(rows, columns=rows.columns or class_names, counted=False)
     else:
         others = (*ignore, *input_columns(given, losses, ignore))
         P = probabilities(
