@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -394,7 +395,7 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         promise = Promise(alpha=level)
         parts = [MeasuredRows.of(sets, given, promise)]
         found = measure(parts, self.loss_, promise, alpha=level, oracle=self.oracle)
-        return Evaluation(**vars(found), made=sets)
+        return replace(found, made=sets)
 
     def get_metadata_routing(self) -> Any:
         """What `fit` and `score` request for themselves, and what `fit` passes on to the estimator.

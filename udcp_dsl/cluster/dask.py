@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -284,15 +285,15 @@ class RemoteMatrix(BlockedMatrix):
         tell: Callable[[int, int], None] | None,
     ) -> None:
         super().__init__((len(chosen), len(numbers.labels)), lambda: iter([self.apply(_identity)]))
+        self._of = partial(RemoteMatrix, cluster, numbers, ends, tell=tell)
         self._cluster, self._numbers, self._ends, self._tell = cluster, numbers, ends, tell
         self._chosen, self._changes = chosen, changes
 
     def map(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> RemoteMatrix:
-        changes = (*self._changes, change)
-        return RemoteMatrix(self._cluster, self._numbers, self._ends, self._chosen, changes, self._tell)
+        return self._of(self._chosen, (*self._changes, change))
 
     def __getitem__(self, rows: slice | npt.NDArray[np.integer[Any]]) -> RemoteMatrix:
-        return RemoteMatrix(self._cluster, self._numbers, self._ends, self._chosen[rows], self._changes, self._tell)
+        return self._of(self._chosen[rows], self._changes)
 
     def apply(self, function: Callable[..., npt.NDArray[Any]], *columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """As for any `BlockedMatrix`; each part is a task, which is sent the entries of its own rows in the columns."""

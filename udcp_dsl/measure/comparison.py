@@ -23,7 +23,7 @@ from udcp_dsl.expression.decisions import HANDED_OVER, KEPT
 from udcp_dsl.files import ARROW, PathLike, atomic_write, known_ending, require_pyarrow
 from udcp_dsl.loss import Loss
 from udcp_dsl.measure.coverage import LeastCovered, way_out
-from udcp_dsl.measure.evaluate import QUARTERS, SIZE_BINS, Measures, least_covered, pooled_by
+from udcp_dsl.measure.evaluate import QUARTERS, SIZE_BINS, Evaluation, least_covered, pooled_by
 from udcp_dsl.measure.limits import LimitSummary, summarise, summary_lines
 from udcp_dsl.predict.calibrate import show_level
 from udcp_dsl.predict.calibrate.levels import CONFIDENCE
@@ -61,7 +61,7 @@ class Run:
     oracle: str
     alpha: Fraction
     split: int
-    evaluation: Measures
+    evaluation: Evaluation
     lam: float | None
     seconds: float
 
@@ -562,7 +562,7 @@ def _summary(runs: Sequence[Run], miss: float | None) -> Summary:
     )
 
 
-def _shares(measured: Sequence[Measures], kind: str) -> dict[str, tuple[float, float]]:
+def _shares(measured: Sequence[Evaluation], kind: str) -> dict[str, tuple[float, float]]:
     """Coverage and share of the rows for each stratum of a kind, pooled over the splits."""
     found = pooled_by(measured, kind)
     n = sum(stratum.seen for stratum in found)

@@ -55,8 +55,60 @@ class Risk:
 
 
 @dataclass(frozen=True, repr=False)
-class Measures(Result):
-    """How well sets do on labelled rows; `Evaluation`, which adds the sets, describes the fields."""
+class Evaluation(Result):
+    """How well sets do on labelled rows: coverage, cost and size, overall and by stratum.
+
+    Strata without rows are left out. All intervals are exact (Clopper-Pearson) 95 % intervals, each by itself.
+
+    Attributes
+    ----------
+    alpha : Fraction
+        Share of true labels that sets may miss.
+    oracle, loss : str
+        Names of the oracle and of the loss.
+    n, covered : int
+        Number of rows, and of rows whose set contains the true label.
+    coverage : float
+        covered / n.
+    interval : tuple of float
+        Interval for the coverage.
+    mean_cost : float
+        Mean cost of a set.
+    cost_error : float or None
+        Standard error of `mean_cost`; None for a single row.
+    cost_by_term : dict
+        Mean cost of each summand of the loss; they add up to `mean_cost`.
+    mean_size : float
+        Mean number of labels in a set.
+    size_quantiles : dict
+        Quantiles of the set size: for each fraction q, the smallest size that a share q of the sets does not exceed.
+    size_counts : dict
+        Number of sets of each size.
+    empty : int
+        Number of empty sets.
+    by_size : tuple of Stratum
+        Rows by the size of their set, in the bins 0, 1, 2-4, 5-9, 10-49, 50-99 and 100+.
+    by_difficulty : tuple of Stratum
+        Quarters of the rows by their highest probability, hardest first. Equal values stay together.
+    by_class, by_group : tuple of Stratum
+        Rows by true class, and by group if groups were given.
+    by_decision : tuple of Stratum
+        For a loss min(L, c), the rows that are handed over and those that are kept; with `conditional="decision"` also
+        the rows of each action.
+    risk : Risk or None
+        Mean harm of missed labels, where harm is bounded.
+    conditional : str or None
+        Where coverage was promised: "group", "class", "difficulty", "decision" or None.
+    unit : str or None
+        Unit of the costs, if the spec names one.
+    limits : tuple of LimitMeasure
+        The limits of the spec, with the mean of each expression and its interval.
+    certified : float or None
+        Share of the sets that are proved to be the best ones for the given probabilities, at the threshold; None for
+        oracles that prove nothing (all but `price` and `ilp`).
+    made : PredictionSets or None
+        The sets, if `evaluate` made them for rows in memory; see `sets`.
+    """
 
     alpha: Fraction
     oracle: str
@@ -81,6 +133,18 @@ class Measures(Result):
     conditional: str | None = field(default=None, kw_only=True)
     unit: str | None = field(default=None, kw_only=True)
     limits: tuple[LimitMeasure, ...] = field(default=(), kw_only=True)
+    certified: float | None = field(default=None, kw_only=True)
+    made: PredictionSets | None = field(default=None, kw_only=True, repr=False, compare=False)
+
+    @property
+    def sets(self) -> PredictionSets:
+        """The sets; InputError if they were not kept, as for rows that are read in blocks."""
+        if self.made is None:
+            raise InputError(
+                "the sets were not kept: those of rows that are read in blocks are written by udcp predict, and a "
+                "comparison has them in its examples only"
+            )
+        return self.made
 
     @property
     def handed_over(self) -> float | None:
@@ -181,6 +245,7 @@ class Measures(Result):
                 **{name: getattr(self, name) for name in _JSON_FIELDS},
                 "alpha": float(self.alpha),
                 "confidence": CONFIDENCE,
+                "certified": self.certified,
                 "least_covered": least,
                 "size_quantiles": {str(q): size for q, size in self.size_quantiles.items()},
                 "size_counts": {str(size): count for size, count in self.size_counts.items()},
@@ -210,81 +275,6 @@ class Measures(Result):
                 f"{self.size_violation:.4f}",
                 f"of coverage, largest over set sizes with {ENOUGH} rows or more",
             )
-
-
-@dataclass(frozen=True, repr=False)
-class Evaluation(Measures):
-    """What `evaluate` found: coverage, cost and size, overall and by stratum, and the sets.
-
-    Strata without rows are left out. All intervals are exact (Clopper-Pearson) 95 % intervals, each by itself.
-
-    Attributes
-    ----------
-    alpha : Fraction
-        Share of true labels that sets may miss.
-    oracle, loss : str
-        Names of the oracle and of the loss.
-    n, covered : int
-        Number of rows, and of rows whose set contains the true label.
-    coverage : float
-        covered / n.
-    interval : tuple of float
-        Interval for the coverage.
-    mean_cost : float
-        Mean cost of a set.
-    cost_error : float or None
-        Standard error of `mean_cost`; None for a single row.
-    cost_by_term : dict
-        Mean cost of each summand of the loss; they add up to `mean_cost`.
-    mean_size : float
-        Mean number of labels in a set.
-    size_quantiles : dict
-        Quantiles of the set size: for each fraction q, the smallest size that a share q of the sets does not exceed.
-    size_counts : dict
-        Number of sets of each size.
-    empty : int
-        Number of empty sets.
-    by_size : tuple of Stratum
-        Rows by the size of their set, in the bins 0, 1, 2-4, 5-9, 10-49, 50-99 and 100+.
-    by_difficulty : tuple of Stratum
-        Quarters of the rows by their highest probability, hardest first. Equal values stay together.
-    by_class, by_group : tuple of Stratum
-        Rows by true class, and by group if groups were given.
-    by_decision : tuple of Stratum
-        For a loss min(L, c), the rows that are handed over and those that are kept; with `conditional="decision"` also
-        the rows of each action.
-    risk : Risk or None
-        Mean harm of missed labels, where harm is bounded.
-    conditional : str or None
-        Where coverage was promised: "group", "class", "difficulty", "decision" or None.
-    unit : str or None
-        Unit of the costs, if the spec names one.
-    limits : tuple of LimitMeasure
-        The limits of the spec, with the mean of each expression and its interval.
-    certified : float or None
-        Share of the sets that are proved to be the best ones for the given probabilities, at the threshold; None for
-        oracles that prove nothing (all but `price` and `ilp`).
-    made : PredictionSets or None
-        The sets, if the rows were in memory; see `sets`.
-    """
-
-    made: PredictionSets | None = field(repr=False, compare=False)
-    certified: float | None = None
-
-    @property
-    def sets(self) -> PredictionSets:
-        """The sets; InputError if the rows were read in blocks, so that the sets were not kept."""
-        if self.made is None:
-            raise InputError("the rows were read in blocks, so their sets were not kept: udcp predict writes them")
-        return self.made
-
-    def describe(self) -> Description:
-        """What is printed; the data also have the share of sets that are proved to be the best."""
-        described = super().describe()
-        return replace(described, data={**described.data, "certified": self.certified})
-
-    def _summary(self) -> Iterator[tuple[str, str, str]]:
-        yield from super()._summary()
         if self.certified is not None:
             yield "proved best", f"{self.certified:.1%}", "of the sets, for the given probabilities"
 
@@ -410,8 +400,8 @@ def evaluate(
     proved = [many for many in unproved if many is not None]
     nu = None if predictor.multipliers is None else predictor.multipliers[level].effects.multipliers
     about: dict[str, Any] = {"alpha": level, "oracle": predictor.oracle.name, "multipliers": nu}
-    return Evaluation(
-        **vars(measure(parts, predictor.loss, predictor.promise, **about)),
+    return replace(
+        measure(parts, predictor.loss, predictor.promise, **about),
         made=None if isinstance(rows.P, BlockedMatrix) else sets,
         certified=1 - sum(proved) / len(rows) if len(proved) == len(unproved) else None,
     )
@@ -425,7 +415,7 @@ def measure(
     alpha: Fraction,
     oracle: str,
     multipliers: Sequence[float] | None = None,
-) -> Measures:
+) -> Evaluation:
     """The measures of all rows together, including harm if alpha bounds it; `multipliers` are those of the limits, if
     they are enforced."""
     found, harm = MeasuredRows.joined(parts), promise.harm(loss)
@@ -434,7 +424,7 @@ def measure(
     sizes, counts = np.unique(found.sizes, return_counts=True)
     quantiles = np.quantile(found.sizes, QUANTILES, method="inverted_cdf").astype(int).tolist()
     group_names, group_of = np.unique(np.empty(0, np.str_) if groups is None else groups, return_inverse=True)
-    return Measures(
+    return Evaluation(
         alpha=alpha,
         oracle=oracle,
         loss=loss.name,
@@ -461,7 +451,7 @@ def measure(
     )
 
 
-def least_covered(folds: Sequence[Measures]) -> LeastCovered | None:
+def least_covered(folds: Sequence[Evaluation]) -> LeastCovered | None:
     """The strata covered least, in one test fold or averaged over several that share rows; None if harm is bounded."""
     first = folds[0]
     if first.risk is not None:
@@ -472,7 +462,7 @@ def least_covered(folds: Sequence[Measures]) -> LeastCovered | None:
     return LeastCovered.of(alpha, overall, pooled_by(folds, "class"), quarter, conditional=first.conditional)
 
 
-def pooled_by(folds: Sequence[Measures], kind: str) -> list[Stratum]:
+def pooled_by(folds: Sequence[Evaluation], kind: str) -> list[Stratum]:
     """The strata of one kind over repeated splits: sizes in rising order, all others as they first appear.
 
     Quarters are matched by place, as their bounds differ; splits in which ties leave fewer than four are left out.

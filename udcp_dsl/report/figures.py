@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from udcp_dsl.measure.coverage import Stratum
-from udcp_dsl.measure.evaluate import QUARTERS, SIZE_BINS, Measures, pooled_by
+from udcp_dsl.measure.evaluate import QUARTERS, SIZE_BINS, Evaluation, pooled_by
 from udcp_dsl.predict.calibrate import show_level
 from udcp_dsl.predict.repair.reliability import Reliability
 from udcp_dsl.predict.stages.repair import RepairStage
@@ -184,9 +184,9 @@ def figures_beside(comparison: Comparison, loss: str, alpha: Fraction) -> list[F
     return [_placed(figure, beside, loss, alpha) for figure in named]
 
 
-def _evaluations(comparison: Comparison, loss: str, alpha: Fraction) -> dict[str, list[Measures]]:
+def _evaluations(comparison: Comparison, loss: str, alpha: Fraction) -> dict[str, list[Evaluation]]:
     """The measures by oracle, one per split."""
-    found: dict[str, list[Measures]] = {}
+    found: dict[str, list[Evaluation]] = {}
     for run in comparison.runs:
         if run.loss == loss and run.alpha == alpha:
             found.setdefault(run.oracle, []).append(run.evaluation)
@@ -230,7 +230,7 @@ def _terms(summaries: Mapping[str, Summary]) -> Figure:
     )
 
 
-def _sizes(splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style]) -> Figure:
+def _sizes(splits: Mapping[str, Sequence[Evaluation]], looks: Mapping[str, Style]) -> Figure:
     counts: dict[str, dict[int, int]] = {}
     for oracle, evaluations in splits.items():
         held = counts.setdefault(oracle, {})
@@ -251,7 +251,7 @@ def _sizes(splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style])
 
 
 def _by_size(
-    splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float | None
+    splits: Mapping[str, Sequence[Evaluation]], looks: Mapping[str, Style], level: float | None
 ) -> Iterator[Figure]:
     # Empty sets never cover; the table counts them.
     found = {oracle: [p for p in pooled_by(held, "size") if p.name != "0"] for oracle, held in splits.items()}
@@ -281,7 +281,7 @@ def _by_size(
 
 
 def _by_difficulty(
-    splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float | None
+    splits: Mapping[str, Sequence[Evaluation]], looks: Mapping[str, Style], level: float | None
 ) -> Iterator[Figure]:
     found = {oracle: pooled_by(held, "difficulty") for oracle, held in splits.items()}
     if not any(found.values()):
@@ -306,14 +306,14 @@ def _by_difficulty(
 
 
 def _by_group(
-    splits: Mapping[str, Sequence[Measures]], looks: Mapping[str, Style], level: float | None
+    splits: Mapping[str, Sequence[Evaluation]], looks: Mapping[str, Style], level: float | None
 ) -> Iterator[Figure]:
     found = {oracle: pooled_by(held, "group") for oracle, held in splits.items()}
     yield from _least_covered("coverage-by-group", "Coverage by group", "groups", found, looks, level, GROUPS)
 
 
 def _by_class(
-    splits: Mapping[str, Sequence[Measures]],
+    splits: Mapping[str, Sequence[Evaluation]],
     looks: Mapping[str, Style],
     level: float | None,
     called: Callable[[str], str],
