@@ -411,25 +411,30 @@ def compare(
     >>> {x.oracle: round(x.cost, 2) for x in found.summaries()}
     {'lac': 5.15, 'price': 4.56}
     """
-    asked = compared_promise(promise_from(promise, {**locals(), "alpha": alphas}))
+    requested = compared_promise(promise_from(promise, {**locals(), "alpha": alphas}))
     compared = (losses,) if isinstance(losses, Loss) else tuple(losses)
     names = _names(compared)
-    _check(asked, compared, {"splits": splits, "workers": workers})
+    _check(requested, compared, {"splits": splits, "workers": workers})
     called = _checked_label_names(compared[0], label_names)
     contenders, skipped = _contenders(compared, names, oracles)
-    _warn_of_free_labels(compared, contenders)
+    for loss in compared:
+        if any(x.by_cost for contender in contenders if contender.loss is loss for x in contender.oracles.values()):
+            warn_of_free_labels(loss)
     given = {"y": y, "groups": groups, "inputs": inputs, "ids": ids, "ignore": ignore, "class_names": class_names}
-    data = rows_of(probs, compared[0].labels, loss=[*map(asked.reads, compared)], **given)
+    data = rows_of(probs, compared[0].labels, loss=[*map(requested.reads, compared)], **given)
     warn_of_counted_labels(data)
     warn_of_wrong_truth(data)
     warn_of_training_rows(data)
-    repairs, numbers, data = _repaired(contenders[0], asked, data)
-    folds = deal(len(data), fractions, asked.seed, int(splits))
-    overall = replace(asked, conditional=None, bins=None)
-    promises = (overall,) if asked.is_marginal else (overall, asked)
-    _warn_of_few_rows(folds[0], promises, compared, tuned=any(contender.tuned for contender in contenders))
-    if asked.risk is None:
-        warn_of_zeros(data, min(asked.alphas))
+    repairs, numbers, data = _repaired(contenders[0], requested, data)
+    folds = deal(len(data), fractions, requested.seed, int(splits))
+    overall = replace(requested, conditional=None, bins=None)
+    promises = (overall,) if requested.is_marginal else (overall, requested)
+    tuned = any(contender.tuned for contender in contenders)
+    for each in promises:  # losses with one rule need equally many rows
+        for loss in {each.rule(1, each.harm(loss)): loss for loss in compared}.values():
+            warn_of_too_few(folds[0], each, loss, tuned=tuned)
+    if requested.risk is None:
+        warn_of_zeros(data, min(requested.alphas))
     results, abstaining = _results(contenders, data, folds, promises, workers, progress)
     skipped |= abstaining
     for name in names:
@@ -440,13 +445,12 @@ def compare(
     comparison = Comparison(
         losses=compared,
         names=names,
-        alphas=asked.alphas,
+        alphas=requested.alphas,
         splits=int(splits),
-        seed=asked.seed,
+        seed=requested.seed,
         fractions=fractions,
         runs=_runs(results, 0),
         skipped=skipped,
-        curves={key: tuple((x.alpha, x.coverage, x.cost) for x in found.curve.points) for key, found in first.items()},
         examples={
             name: examples(loss, data, folds[0].test, by_loss[name], called, numbers)
             for name, loss in zip(names, compared, strict=True)
@@ -460,9 +464,9 @@ def compare(
         repairs=repairs,
         along={key: result.curve for key, result in first.items()},
     )
-    if asked.is_marginal:
+    if requested.is_marginal:
         return comparison
-    beside = replace(comparison, promise=asked, runs=_runs(results, 1), curves={}, along={}, examples={})
+    beside = replace(comparison, promise=requested, runs=_runs(results, 1), along={}, examples={})
     return replace(comparison, beside=beside)
 
 
@@ -485,19 +489,6 @@ def _checked_label_names(loss: Loss, label_names: Mapping[str, str] | None) -> d
     if unknown:
         raise InputError(f"label_names: {unknown[0]!r} is not a label; {did_you_mean(unknown[0], loss.labels)}")
     return called
-
-
-def _warn_of_free_labels(losses: Sequence[Loss], contenders: Sequence[Contender]) -> None:
-    for loss in losses:
-        if any(x.by_cost for contender in contenders if contender.loss is loss for x in contender.oracles.values()):
-            warn_of_free_labels(loss)
-
-
-def _warn_of_few_rows(folds: Folds, promises: Sequence[Promise], losses: Sequence[Loss], *, tuned: bool) -> None:
-    """Warn once for each promise and rule: losses with one rule need equally many rows."""
-    for each in promises:
-        for loss in {each.rule(1, each.harm(loss)): loss for loss in losses}.values():
-            warn_of_too_few(folds, each, loss, tuned=tuned)
 
 
 def _results(

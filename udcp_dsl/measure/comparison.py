@@ -178,8 +178,6 @@ class Comparison(Result):
         One run per loss, oracle, alpha and split, in this order.
     skipped : dict
         Why an oracle was left out, by (loss, oracle).
-    curves : dict
-        Points (alpha, coverage, mean cost) of the first split, by (loss, oracle).
     examples : dict
         Rows to look at, by loss. In the first, `price` is cheaper and right; in the second, it misses the true label;
         then rows whose sets differ most in cost, and some spread over the rest.
@@ -199,7 +197,7 @@ class Comparison(Result):
         The same comparison with coverage guaranteed by difficulty or decision, if requested. It has no curves and
         examples.
     along : dict
-        The curves row by row, by (loss, oracle), for costs at equal coverage and for the worth of a miss.
+        Curves of the first split, row by row, by (loss, oracle): for costs at equal coverage, and what a miss is worth.
     """
 
     losses: tuple[Loss, ...]
@@ -210,7 +208,6 @@ class Comparison(Result):
     fractions: tuple[float, float, float]
     runs: tuple[Run, ...]
     skipped: Mapping[tuple[str, str], str]
-    curves: Mapping[tuple[str, str], tuple[tuple[float, float, float], ...]]
     examples: Mapping[str, tuple[Example, ...]]
     accuracy: float
     n: int
@@ -221,6 +218,11 @@ class Comparison(Result):
     repairs: tuple[Stage, ...] = ()
     beside: Comparison | None = None
     along: Mapping[tuple[str, str], CostCurve] = field(default_factory=dict)
+
+    @property
+    def curves(self) -> dict[tuple[str, str], tuple[tuple[float, float, float], ...]]:
+        """Points (alpha, coverage, mean cost) of the first split, by (loss, oracle)."""
+        return {key: tuple((x.alpha, x.coverage, x.cost) for x in curve.points) for key, curve in self.along.items()}
 
     @property
     def worths(self) -> dict[tuple[str, str], list[tuple[float, float]]]:

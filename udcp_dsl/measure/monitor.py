@@ -129,10 +129,9 @@ class Monitor(Result):
                 'ranks say nothing about misses: give watch="ranks" or "both"'
             )
         names = [predictor.loss.labels[x] if isinstance(x, int) else x for x in calibration.strata.shown]
-        share = self.level if len(names) < 2 else self.level / 2
-        self._streams = [Stream(None, share, watch)]
-        if len(names) > 1:
-            self._streams += [Stream(name, share / len(names), watch) for name in names]
+        parts = names if len(names) > 1 else []
+        share = self.level / 2 if parts else self.level
+        self._streams = [Stream(None, share, watch), *(Stream(name, share / len(parts), watch) for name in parts)]
 
     @property
     def streams(self) -> tuple[Stream, ...]:

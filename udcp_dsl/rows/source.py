@@ -24,7 +24,7 @@ from udcp_dsl.expression.rows.given import EntryColumns, RowInputs
 from udcp_dsl.files import PathLike, known_ending
 from udcp_dsl.rows.arrow import arrow_blocks
 from udcp_dsl.rows.columns import BlockedMatrix, listed, sample_texts, texts_of, to_array
-from udcp_dsl.rows.matrix import Matrix, arrange, names_of_classes
+from udcp_dsl.rows.matrix import Matrix, names_of_classes, probabilities
 from udcp_dsl.rows.parts import (
     ARRAYS,
     MATRICES,
@@ -291,14 +291,13 @@ def block_rows(
     empty: bool = False,
 ) -> Rows:
     """The rows of a block, checked; `found` has their other columns, by role."""
+    P = block.values
     if wanted.read_probabilities:
-        values = arrange(block.values, wanted.labels, wanted.class_names if block.columns is None else None)
-        rows = rows_of(values, wanted.labels, logits=logits, normalize=normalize, empty=empty)
-    else:
-        rows = Rows(wanted.labels, block.values)
-    rows = replace(rows, columns=block.columns)
+        names = wanted.class_names if block.columns is None else None
+        P = probabilities(P, wanted.labels, class_names=names, logits=logits, normalize=normalize, empty=empty)
     entries = {ENTRIES[role]: column for role, column in found.items() if role in ENTRIES}
     ids = entries.pop("ids", None)
+    rows = Rows(wanted.labels, P, columns=block.columns)
     rows = rows_of(rows, wanted.labels, class_names=wanted.class_names, empty=empty, **entries)
     rows = replace(rows, inputs=wanted.inputs_of(found, len(rows)))
     return rows if ids is None else replace(rows, ids=np.array(texts_of(ids, "sample ids", len(rows)), dtype=np.str_))
