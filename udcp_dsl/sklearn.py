@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -35,7 +36,7 @@ from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.domain import WHOLE_NUMBER
 from udcp_dsl.expression.given import RowInputs
 from udcp_dsl.loss import Loss, load, loads
-from udcp_dsl.measure.evaluate import Evaluation, evaluate, measure
+from udcp_dsl.measure.evaluate import Evaluation, MeasuredRows, evaluate, measure
 from udcp_dsl.predict.calibrate import Level, exact_level, show_level
 from udcp_dsl.predict.calibrate.cross import CrossCalibration, equal_folds, warn_of_many_folds
 from udcp_dsl.predict.chain import plain, read
@@ -391,8 +392,10 @@ class UtilitySetClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         sets = self._cross_sets(X, alpha, ids, inputs)
         level = self._levels[0] if alpha is None else exact_level(alpha)
         given = rows_of(P, self.loss_.labels, y=truth, groups=groups)
-        found = measure(sets, given, alpha=level, oracle=self.oracle, promise=Promise(alpha=level))
-        return Evaluation(**vars(found), made=sets)
+        promise = Promise(alpha=level)
+        parts = [MeasuredRows.of(sets, given, promise)]
+        found = measure(parts, self.loss_, promise, alpha=level, oracle=self.oracle)
+        return replace(found, made=sets)
 
     def get_metadata_routing(self) -> Any:
         """What `fit` and `score` request for themselves, and what `fit` passes on to the estimator.

@@ -85,8 +85,8 @@ MACHINE_FAULTS = (
     Fault(
         "rows are counted before they are written",
         "udcp_dsl/cluster/streams.py",
-        "            writer(block)\n            if tell is not None:\n                tell(writer.tally.n)\n",
-        "            if tell is not None:\n                tell(writer.tally.n)\n            writer(block)\n",
+        "            write(block)\n            tally += ",
+        "            tell is None or tell(tally.n + len(block.sizes))\n            write(block)\n            tally += ",
         (PROGRESS, "-k", "when_they_are_written"),
     ),
     Fault(

@@ -76,4 +76,11 @@ ROW_FAULTS = (
         ", **others})",
         (SKLEARN, "-k", "another_index"),
     ),
+    Fault(
+        "rows: those that are given again with class names keep what stages added",
+        "udcp_dsl/rows/rows.py",
+        "rows = replace(rows, columns=rows.columns or class_names",
+        "rows = replace(given, columns=given.columns or class_names",
+        ("tests/udcp_dsl/rows/test_value.py", "-k", "given_again"),
+    ),
 )

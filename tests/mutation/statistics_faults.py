@@ -91,4 +91,11 @@ STATISTICS_FAULTS = (
         "",
         (P_VALUES, "-k", "infinite"),
     ),
+    Fault(
+        "strata: the rows of repeated splits count as fresh ones",
+        "udcp_dsl/measure/coverage.py",
+        "    n = seen / np.array([len(own) for own in parts])\n",
+        "    n = seen.copy()\n",
+        ("tests/udcp_dsl/report/test_figures.py", "-k", "pooled_strata"),
+    ),
 )

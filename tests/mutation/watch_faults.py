@@ -53,7 +53,7 @@ WATCH_FAULTS = (
     Fault(
         "monitor: every test gets the full level",
         "udcp_dsl/measure/monitor.py",
-        "share = self.level if len(names) < 2 else self.level / 2",
+        "share = self.level / 2 if parts else self.level",
         "share = self.level",
         (WATCHING, "-k", "another_day"),
     ),

@@ -121,7 +121,7 @@ def test_an_evaluation_at_a_prompt_has_ten_lines_at_most() -> None:
         assert part in repr(evaluation())
     assert "\x1b" not in repr(evaluation())
     assert repr(udcp.evaluate(predictor(), P[:1], Y[:1])).startswith("Evaluation: l by lac, alpha 0.1, 1 row")
-    assert repr(comparison().runs[0].evaluation).startswith("Measures: l by base, alpha 0.1, 100 rows")
+    assert repr(comparison().runs[0].evaluation).startswith("Evaluation: l by base, alpha 0.1, 100 rows")
 
 
 def test_as_frames() -> None:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -28,7 +29,6 @@ import numpy.typing as npt
 from udcp_dsl.cluster.folders import ResultFolder, open_folder, refuse_shared_ids, remove_leftovers
 from udcp_dsl.cluster.streams import Tally, predict_file
 from udcp_dsl.diagnostics import InputError, OracleError, install_hint, keeping_warnings, warn
-from udcp_dsl.expression.inputs import RowInput
 from udcp_dsl.files import PathLike
 from udcp_dsl.loss import Loss
 from udcp_dsl.predict.calibrate import Level
@@ -99,20 +99,15 @@ def predict_parts(
     level = predictor.level(alpha)
     ending = f".{form}"
     sets_ending(f"part{ending}")
-    known: dict[str, Any] = {"class_names": predictor.class_names, "inputs": predictor.inputs}
-    known["unread"] = _unread_inputs(predictor)
-    how: dict[str, Any] = {"logits": predictor.logits, "normalize": predictor.normalize}
-    source = open_rows(probs, predictor.loss.labels, **{**known, **columns}, **how)
+    unread = {name: x for name, x in predictor.loss.declared_inputs.items() if name not in predictor.inputs}
+    known = {"class_names": predictor.class_names, "inputs": predictor.inputs, "unread": unread, **columns}
+    how: dict[str, Any] = {**known, "logits": predictor.logits, "normalize": predictor.normalize}
+    source = open_rows(probs, predictor.loss.labels, **how)
     predictor.promise.check_groups(source.wanted.columns.group_column is not None)
     refuse_taken_names(source.wanted.columns.carry)
     refuse_shared_ids(source)
     parts = open_folder(Path(folder), ending, predictor, source, level)
     return write_parts(Cluster(client, wait), predictor, parts, level)
-
-
-def _unread_inputs(predictor: SetPredictor) -> dict[str, RowInput]:
-    """The inputs of the spec that the predictor does not read; the parts may have columns of them."""
-    return {name: x for name, x in predictor.loss.declared_inputs.items() if name not in predictor.inputs}
 
 
 def write_parts(
@@ -290,15 +285,15 @@ class RemoteMatrix(BlockedMatrix):
         tell: Callable[[int, int], None] | None,
     ) -> None:
         super().__init__((len(chosen), len(numbers.labels)), lambda: iter([self.apply(_identity)]))
+        self._of = partial(RemoteMatrix, cluster, numbers, ends, tell=tell)
         self._cluster, self._numbers, self._ends, self._tell = cluster, numbers, ends, tell
         self._chosen, self._changes = chosen, changes
 
     def map(self, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> RemoteMatrix:
-        changes = (*self._changes, change)
-        return RemoteMatrix(self._cluster, self._numbers, self._ends, self._chosen, changes, self._tell)
+        return self._of(self._chosen, (*self._changes, change))
 
     def __getitem__(self, rows: slice | npt.NDArray[np.integer[Any]]) -> RemoteMatrix:
-        return RemoteMatrix(self._cluster, self._numbers, self._ends, self._chosen[rows], self._changes, self._tell)
+        return self._of(self._chosen[rows], self._changes)
 
     def apply(self, function: Callable[..., npt.NDArray[Any]], *columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """As for any `BlockedMatrix`; each part is a task, which is sent the entries of its own rows in the columns."""

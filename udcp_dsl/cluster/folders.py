@@ -82,12 +82,7 @@ def open_folder(
     behind. If an input file has the same size, but another time of modification, its sets are made again.
     """
     folder = Path(folder)
-    kind = {
-        "predictor": digest(predictor),
-        "alpha": str(level),
-        "ending": ending,
-        "columns": _columns(source),
-    }
+    kind = {"predictor": digest(predictor), "alpha": str(level), "ending": ending, "columns": _columns(source)}
     parts = {part.name: part.identity for part in source.parts}
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -202,13 +197,11 @@ def _refuse_other_sets(file: Path, before: dict[str, Any], kind: dict[str, Any],
     return {name for name, identity in parts.items() if known[name] != identity}
 
 
-# Find ids that occur in more than one file, since results are joined by id.
-#
-# This is done before prediction, because only the column of ids has to be read; it keeps eight bytes per row.
-
-
 def refuse_shared_ids(source: Source) -> None:
-    """Refuse an id that is in two parts, and name both places; warn of an id that is twice in one part."""
+    """Refuse an id that is in two parts, and name both places; warn of an id that is twice in one part.
+
+    Results are joined by id. Only the column of ids is read, before prediction; eight bytes per row are kept.
+    """
     if "ids" in source.beside:
         sample_texts(source.beside["ids"], len(source.beside["ids"]))
     column = source.wanted.columns.id_column

@@ -1,9 +1,13 @@
-"""From the files of a source to files of sets, in bounded memory; with several threads, scoring overlaps the rest."""
+"""From batches of rows to batches of sets (id, labels, size, cost), and from the files of a source to files of sets.
+
+All engines use this code: they pass batches and receive batches (Spark's `mapInArrow`, Ray, Dask, and our own files).
+Memory is bounded; with several threads, scoring overlaps reading and writing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -22,13 +26,13 @@ from udcp_dsl.predict.oracle import Time, Way
 from udcp_dsl.predict.row_warnings import Guesses, warn_of_another_order
 from udcp_dsl.predict.sets import MadeSets, PredictionSets
 from udcp_dsl.rows.arrow import block_of
-from udcp_dsl.rows.columns import Names
+from udcp_dsl.rows.columns import Names, joined_columns
 from udcp_dsl.rows.matrix import check_class_names, names_of_classes
 from udcp_dsl.rows.roles import Columns
 from udcp_dsl.rows.rows import Rows
 from udcp_dsl.rows.selection import ColumnSpec
 from udcp_dsl.rows.source import BATCH, Batch, Source, block_rows
-from udcp_dsl.rows.writing import CoverageRecord, OutputBlock, Write, open_p_values, open_sets, refuse_taken_names
+from udcp_dsl.rows.writing import CoverageRecord, OutputBlock, open_p_values, open_sets, refuse_taken_names
 from udcp_dsl.threads import in_order, thread_count
 
 if TYPE_CHECKING:
@@ -59,20 +63,26 @@ class Tally:
 
     def coverage_summary(self, predictor: SetPredictor, level: Fraction) -> LeastCovered | Risk | None:
         """The parts covered least, or the mean harm if alpha bounds it; None if no truth is known."""
-        if not self.coverage or not self.n:
+        found, harm = self._known, predictor.promise.harm(predictor.loss)
+        if found is None:
             return None
-        truth, covered, highest = (np.concatenate(column) for column in list(zip(*self.coverage, strict=True))[:3])
-        harm, harms = predictor.promise.harm(predictor.loss), [x.harms for x in self.coverage if x.harms is not None]
-        if harm is not None:
-            return risk_of(harm, covered, np.concatenate(harms), level)
-        return LeastCovered.of_rows(level, predictor.loss.labels, truth, covered, highest, predictor.promise)
+        if harm is not None and found.harms is not None:
+            return risk_of(harm, found.covered, found.harms, level)
+        labels, promise = predictor.loss.labels, predictor.promise
+        return LeastCovered.of_rows(level, labels, found.truth, found.covered, found.highest, promise)
 
     def warn_of_another_order(self, labels: tuple[str, ...]) -> None:
         """Warn if columns seem to be in another order than the labels, once for all rows with known truth."""
-        if self.coverage and self.n:
-            likeliest = np.concatenate([some.likeliest for some in self.coverage])
-            truth = np.concatenate([some.truth for some in self.coverage])
-            warn_of_another_order(Guesses(labels, likeliest, truth, np.concatenate([x.untied for x in self.coverage])))
+        found = self._known
+        if found is not None:
+            warn_of_another_order(Guesses(labels, found.likeliest, found.truth, found.untied))
+
+    @property
+    def _known(self) -> CoverageRecord | None:
+        """The rows with known truth; None if there are none."""
+        if not self.coverage or not self.n:
+            return None
+        return CoverageRecord(*joined_columns(self.coverage))
 
     @classmethod
     def of(cls, block: OutputBlock) -> Tally:
@@ -97,23 +107,19 @@ def predict_file(
 
     `overlap=False` reads, scores and writes in turn, in this thread only. `plain_ids=True` writes ids as text, as `id`.
     """
-    predict = _BatchPredictor(predictor, level, plain_ids)
     begun = source.parts[0].start  # the number of the first row, if rows have no ids
 
     def block_of(batch: Batch) -> OutputBlock:
-        return predict(source, batch, begun + batch.at)
+        return _predicted(predictor, source, batch, level, begun + batch.at, plain_ids)
 
-    workers = _workers(predictor) if overlap else 1
-    with (
-        open_sets(path) as write,
-        closing(in_order(source.batches(empty=True), block_of, workers)) as found,
-    ):
-        writer = _FileWriter(write)
+    workers, tally = _workers(predictor) if overlap else 1, Tally()
+    with open_sets(path) as write, closing(in_order(source.batches(empty=True), block_of, workers)) as found:
         for block in found:
-            writer(block)
+            write(block)
+            tally += Tally.of(block)
             if tell is not None:
-                tell(writer.tally.n)
-    return writer.tally
+                tell(tally.n)
+    return tally
 
 
 def predict_parts(predictor: SetPredictor, parts: ResultFolder, level: Fraction, tell: Tell | None = None) -> Tally:
@@ -122,26 +128,25 @@ def predict_parts(predictor: SetPredictor, parts: ResultFolder, level: Fraction,
     With several threads, a part is read while the one before it is still scored. If a part is invalid, those before it
     are finished. A part without rows gets a file without sets.
     """
-    predict = _BatchPredictor(predictor, level, parts.plain_ids)
     left, source = parts.remaining, parts.source
     rows = replace(source, parts=tuple(source.parts[which] for which in left), model=source.model or source.parts[0])
 
-    def block_of(item: tuple[int, Batch | None]) -> tuple[int, OutputBlock | None]:
-        which, batch = item
-        return left[which], None if batch is None else predict(rows, batch, batch.start)
+    def block_of(item: tuple[int, Batch | None]) -> OutputBlock | None:  # None marks the end of a part
+        batch = item[1]
+        return None if batch is None else _predicted(predictor, rows, batch, level, batch.start, parts.plain_ids)
 
-    batches, done = rows.by_part(empty=True) if left else (), 0
-    with (
-        parts.writing(),
-        closing(_FolderWriter(parts)) as writer,
-        closing(in_order(batches, block_of, _workers(predictor))) as found,
-    ):
-        for which, block in found:
-            writer(which, block)
-            done += 0 if block is None else len(block.sizes)
-            if tell is not None:
-                tell(done)
-    return writer.tally
+    batches, tally = rows.by_part(empty=True) if left else (), Tally()
+    with parts.writing(), closing(in_order(batches, block_of, _workers(predictor))) as found:
+        for which in left:
+            of_part = Tally()
+            with open_sets(parts.files[which]) as write:
+                while (block := next(found)) is not None:
+                    write(block)
+                    of_part += Tally.of(block)
+                    if tell is not None:
+                        tell(tally.n + of_part.n)
+            tally += of_part
+    return tally
 
 
 def write_p_values(predictor: SetPredictor, source: Source, path: PathLike, tell: Tell | None = None) -> None:
@@ -178,66 +183,16 @@ def _workers(predictor: SetPredictor) -> int:
     return min(_MOST_WORKERS, thread_count()) if quick and declared is not None and declared.in_threads else 1
 
 
-class _BatchPredictor:
+def _predicted(
+    predictor: SetPredictor, source: Source, batch: Batch, level: Fraction, first: int, plain_ids: bool
+) -> OutputBlock:
     """From a batch to what is written for it; `first` is the number of its first row, used if rows have no ids."""
-
-    def __init__(self, predictor: SetPredictor, level: Fraction, plain_ids: bool) -> None:
-        self._predictor, self._level, self._plain_ids = predictor, level, plain_ids
-
-    def __call__(self, source: Source, batch: Batch, first: int) -> OutputBlock:
-        with naming_part_in_errors(source, batch):
-            found = predict_block(self._predictor, batch.rows, self._level, first=first, carried=batch.carried)
-        if not self._plain_ids:
-            found = found.with_ids(source.wanted.columns.id_column, batch.ids)
-        _ = found.sizes  # computed here, in a worker thread, so that the writer need not wait
-        return found
-
-
-class _FileWriter:
-    """Writes sets to an open file, and adds up their totals."""
-
-    def __init__(self, write: Write) -> None:
-        self._write = write
-        self.tally = Tally()
-
-    def __call__(self, block: OutputBlock) -> None:
-        self.tally += Tally.of(block)
-        self._write(block)
-
-
-class _FolderWriter:
-    """Writes sets to the file of their part, which appears when the part is complete; an unfinished one is dropped."""
-
-    def __init__(self, parts: ResultFolder) -> None:
-        self._parts = parts
-        self._open: ExitStack | None = None
-        self._file: _FileWriter
-        self.tally = Tally()
-
-    def __call__(self, which: int, found: OutputBlock | None) -> None:
-        if self._open is None:
-            self._open = ExitStack()
-            self._file = _FileWriter(self._open.enter_context(open_sets(self._parts.files[which])))
-        if found is not None:
-            try:
-                self._file(found)
-            except OSError:  # raised again inside the open file, which adds its name
-                opened, self._open = self._open, None
-                with opened:
-                    raise
-            return
-        self._open.close()
-        self._open = None
-        self.tally += self._file.tally
-
-    def close(self) -> None:
-        if self._open is not None:
-            with suppress(_Unfinished), self._open:
-                raise _Unfinished
-
-
-class _Unfinished(Exception):
-    """A part that was not finished."""
+    with naming_part_in_errors(source, batch):
+        found = predict_block(predictor, batch.rows, level, first=first, carried=batch.carried)
+    if not plain_ids:
+        found = found.with_ids(source.wanted.columns.id_column, batch.ids)
+    _ = found.sizes  # computed here, in a worker thread, so that the writer need not wait
+    return found
 
 
 @contextmanager
@@ -248,11 +203,6 @@ def naming_part_in_errors(source: Source, batch: Batch) -> Iterator[None]:
     except InputError as error:
         fault = error.moved(batch.start) if isinstance(error, RowFault) else error
         raise InputError(f"{source.parts[batch.part].path}: {fault}") from error
-
-
-# From a batch of rows to a batch of sets (id, labels, size, cost); all engines use this code.
-#
-# An engine passes batches and receives batches: Spark's `mapInArrow`, Ray, Dask, and our own files.
 
 
 def output_of(

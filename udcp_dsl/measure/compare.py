@@ -1,4 +1,8 @@
-"""`compare`: choose the oracles that take part, and run them on all splits."""
+"""`compare`: choose the oracles that take part, run them on all splits, and pick rows to look at.
+
+The score of a row depends on that row alone, so all rows are scored once, and splits select from the scores. Oracles
+with an anchor are the exception: their scores depend on the split.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +12,31 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError, OracleError, did_you_mean, keeping_warnings, warn, worded
+from udcp_dsl.expression.decisions import best_actions
 from udcp_dsl.loss import Loss
 from udcp_dsl.measure.comparison import Comparison, CostCurve, Example, Run, Worth
-from udcp_dsl.measure.evaluate import Floats, measure
-from udcp_dsl.measure.examples import Places, examples
+from udcp_dsl.measure.evaluate import MeasuredRows, measure
 from udcp_dsl.predict.calibrate import DEFAULT_GRID, CalibrationWarning, Level, show_level
 from udcp_dsl.predict.calibrate.strata import bins_needed
 from udcp_dsl.predict.chain import Fitted, applying, fit_folds, fit_repairs, seen, worth_of
-from udcp_dsl.predict.oracle import Masks, Oracle, declaration_of, make_oracle, oracle_names, with_lambda
+from udcp_dsl.predict.oracle import (
+    Floats,
+    Given,
+    Indices,
+    Masks,
+    Oracle,
+    Probabilities,
+    declaration_of,
+    make_oracle,
+    oracle_names,
+    with_lambda,
+)
 from udcp_dsl.predict.promise import COMPARED, OPTIONS, Promise, Temperature, promise_from
 from udcp_dsl.predict.repair import Repair
 from udcp_dsl.predict.row_warnings import (
@@ -37,22 +53,21 @@ from udcp_dsl.predict.stages.decision import check_decides
 from udcp_dsl.predict.stages.stage import FitContext, LimitError, Stage, placed
 from udcp_dsl.rows.rows import Rows, rows_of
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from udcp_dsl.predict.oracle import Floats, Given, Indices, Masks, Probabilities
-
-# One oracle on one split: the chain of stages fitted on two folds, and its sets measured on a third.
-#
-# The score of a row depends on that row alone, so all rows are scored once and splits select from the scores. Oracles
-# with an anchor are the exception: their scores depend on the split.
-
+# Called with the units of work and a description of the work, it yields the units one after the other.
+Progress: TypeAlias = Callable[[Sequence[Any], str], Iterable[Any]]
+Within: TypeAlias = Literal["difficulty", "decision"] | None
+Places: TypeAlias = npt.NDArray[np.intp]  # positions of rows
 
 FRACTIONS = (0.5, 0.25, 0.25)  # shares of the folds for thresholds, tuning and test
 # The alphas of the curves of cost against coverage; those that need more points than a fold has are left out.
 CURVE = tuple(Fraction(k, 200) for k in (2, 4, 6, 10, 15, 20, 30, 40, 50, 60, 70, 80))
 
 _MAX_SCORES_IN_MEMORY = 1 << 26  # most scores that are kept in memory: 512 MiB
+_OURS = "price"
+_EXAMPLES = 40
+_COMPETING = 3
+_TOP = 12  # likeliest labels of an example, kept whatever the sets
+_READABLE = 9  # most labels of a set that is easy to read
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,26 +135,20 @@ class Contender:
         """The oracle, or the first of the candidates."""
         return next(iter(self.oracles.values()))
 
-    @property
-    def score_variant(self) -> str | None:
-        """The variant of its score, if there are several."""
-        return self.oracle.about
-
-    def context(self, promise: Promise, oracles: Mapping[float | None, Oracle] | None = None) -> FitContext:
-        """What its stages are fitted for; `oracles` replace its own."""
-        made = self.oracles if oracles is None else oracles
-        candidates = {lam: oracle for lam, oracle in made.items() if lam is not None}
-        return FitContext(promise, next(iter(made.values())), candidates or None)
+    def context(self, promise: Promise) -> FitContext:
+        """What its stages are fitted for."""
+        candidates = {lam: oracle for lam, oracle in self.oracles.items() if lam is not None}
+        return FitContext(promise, self.oracle, candidates or None)
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedContender:
     """A contender with all rows as its oracles take them: already scored, or as probabilities."""
 
-    contender: Contender
+    contender: Contender  # its oracles look scores up, if the rows are scored
     data: Rows
-    oracles: Mapping[float | None, Oracle]
     seen: Rows
+    unscored: PreparedContender | None = None  # the same with probabilities, which decisions need
 
     @classmethod
     def of(cls, contender: Contender, data: Rows, promise: Promise) -> PreparedContender:
@@ -148,30 +157,20 @@ class PreparedContender:
         rows = seen(context, (), data).with_columns(top=data.highest_probabilities, place=np.arange(len(data)))
         if context.oracle.wants_anchor or context.enforces_limits:
             context.oracle.best(rows.take(slice(0, 2)), np.zeros(2))  # compiles kernels, which no run should include
-            return cls(contender, data, contender.oracles, rows)
+            return cls(contender, data, rows)
         hold = rows.P.size * len(contender.oracles) <= _MAX_SCORES_IN_MEMORY
         scored = {lam: RememberedScores(oracle, rows, hold=hold) for lam, oracle in contender.oracles.items()}
-        return cls(contender, data, scored, rows.with_columns(P=np.empty((len(rows), 0))))
-
-    def context(self, promise: Promise) -> FitContext:
-        """What stages on some of the rows are fitted for."""
-        return self.contender.context(promise, self.oracles)
+        empty = rows.with_columns(P=np.empty((len(rows), 0)))
+        plain = cls(contender, data, rows.with_columns(P=data.P))
+        return cls(replace(contender, oracles=scored), data, empty, plain)
 
     def seconds(self, folds: Folds) -> float | None:
         """The seconds that scoring the rows of a split took; None if each split scores its own rows."""
-        if not self._remembered:
+        scored = [x for x in self.contender.oracles.values() if isinstance(x, RememberedScores)]
+        if not scored:
             return None
-        per_row = {lam: x.seconds_per_row for lam, x in self.oracles.items() if isinstance(x, RememberedScores)}
-        tuning = sum(map(len, folds.halves)) * sum(per_row.values()) if self.contender.tuned else 0.0
-        return tuning + next(iter(per_row.values())) * (len(folds.calibration) + len(folds.test))
-
-    def unscored(self) -> PreparedContender:
-        """The same with probabilities, which decisions need."""
-        return replace(self, oracles=self.contender.oracles, seen=self.seen.with_columns(P=self.data.P))
-
-    @property
-    def _remembered(self) -> bool:
-        return isinstance(next(iter(self.oracles.values())), RememberedScores)
+        tuning = sum(map(len, folds.halves)) * sum(x.seconds_per_row for x in scored) if self.contender.tuned else 0.0
+        return tuning + scored[0].seconds_per_row * (len(folds.calibration) + len(folds.test))
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +216,8 @@ def run_split(prepared: PreparedContender, folds: Folds, promise: Promise) -> Sp
             key, tuned = (contender.loss_name, contender.oracle_name), fitted.find("lambda")
             limited = fitted.find("multipliers")
             nu = None if limited is None else limited.effects.multipliers
-            measures = measure(sets, tested, alpha=fitted.alpha, oracle=key[1], promise=promise, multipliers=nu)
+            parts = [MeasuredRows.of(sets, tested, promise)]
+            measures = measure(parts, sets.loss, promise, alpha=fitted.alpha, oracle=key[1], multipliers=nu)
             lam = None if tuned is None else tuned.tuning.best
             runs[level] = Run(*key, level, folds.split, measures, lam, took if known is None else known)
         if first and level == alphas[0]:
@@ -230,7 +230,7 @@ def run_split(prepared: PreparedContender, folds: Folds, promise: Promise) -> Sp
 def _fit(prepared: PreparedContender, folds: Folds, promise: Promise) -> Fitted:
     """The fit at one alpha: tuned on the halves of the second fold, thresholds from the first."""
     rows = prepared.seen.take(folds.calibration)
-    context = prepared.context(promise).with_rows(rows)
+    context = prepared.contender.context(promise).with_rows(rows)
     tuned = [
         (stage, [prepared.seen.take(fold) for fold in stage.folds_from_halves(folds.halves)])
         for stage in applying(context, repairs=False)
@@ -247,9 +247,6 @@ def _grid(promise: Promise, loss: Loss, folds: Folds) -> list[Fraction]:
     """The levels of the curve; if harm is bounded, as shares of the largest harm."""
     rule, smallest = promise.rule(1, promise.harm(loss)), min(len(folds.calibration), len(folds.halves[0]))
     return [level for level in (share * rule.below for share in CURVE) if rule.needed(level) <= smallest]
-
-
-# The scores of all rows, computed once; every split selects from them by the column `place`.
 
 
 class RememberedScores(Oracle):
@@ -277,37 +274,27 @@ class RememberedScores(Oracle):
         scores = self._oracle.scores(rows)
         return scores, scores[np.arange(len(rows)), rows.truth]
 
-    def scores(self, P: Given, *, inputs: object = None) -> Floats:
-        place = _places(P)
+    def _read(self, given: Given, inputs: object) -> tuple[Probabilities, dict[str, Any]]:
+        assert isinstance(given, Rows)
+        return np.broadcast_to(0.0, (len(given), self.loss.K)), {"place": given.place}
+
+    def _scores(self, P: Probabilities, place: Indices) -> Floats:
         return self._oracle.scores(self._rows.take(place)) if self._all is None else self._all[place]
 
-    def score_of(self, P: Given, y: object, *, inputs: object = None) -> Floats:
-        found: Floats = self._true[_places(P)]  # of the true labels: calibration needs no others
+    def _score_of(self, P: Probabilities, y: Indices, place: Indices) -> Floats:
+        found: Floats = self._true[place]  # of the true labels: calibration needs no others
         return found
 
-    def sets(self, P: Given, tau: ArrayLike, *, inputs: object = None) -> Masks:
-        place = _places(P)
+    def _sets(self, P: Probabilities, tau: Floats, place: Indices) -> Masks:
         if self._all is None:
             return self._oracle.sets(self._rows.take(place), tau)
-        found: Masks = self._all[place] <= np.asarray(tau)
+        found: Masks = self._all[place] <= tau
         return found
 
-    def first(self, P: Given, *, inputs: object = None) -> Indices:
-        return self._oracle.first(self._rows.take(_places(P)))
-
-    def _scores(self, P: Probabilities) -> Floats:
-        raise AssertionError("it looks scores up by place")
+    def _first(self, P: Probabilities, place: Indices) -> Indices:
+        return self._oracle.first(self._rows.take(place))
 
 
-def _places(rows: Given) -> Indices:
-    assert isinstance(rows, Rows)
-    assert rows.place is not None
-    return rows.place
-
-
-# Called with the units of work and a description of the work, it yields the units one after the other.
-Progress: TypeAlias = Callable[[Sequence[Any], str], Iterable[Any]]
-Within: TypeAlias = Literal["difficulty", "decision"] | None
 _Results: TypeAlias = dict[tuple[str, str], list[list[SplitResult]]]
 
 
@@ -420,43 +407,48 @@ def compare(
     >>> {x.oracle: round(x.cost, 2) for x in found.summaries()}
     {'lac': 5.15, 'price': 4.56}
     """
-    asked = compared_promise(promise_from(promise, {**locals(), "alpha": alphas}))
+    requested = compared_promise(promise_from(promise, {**locals(), "alpha": alphas}))
     compared = (losses,) if isinstance(losses, Loss) else tuple(losses)
     names = _names(compared)
-    _check(asked, compared, {"splits": splits, "workers": workers})
+    _check(requested, compared, {"splits": splits, "workers": workers})
     called = _checked_label_names(compared[0], label_names)
     contenders, skipped = _contenders(compared, names, oracles)
-    _warn_of_free_labels(compared, contenders)
+    for loss in compared:
+        if any(x.by_cost for contender in contenders if contender.loss is loss for x in contender.oracles.values()):
+            warn_of_free_labels(loss)
     given = {"y": y, "groups": groups, "inputs": inputs, "ids": ids, "ignore": ignore, "class_names": class_names}
-    data = rows_of(probs, compared[0].labels, loss=[*map(asked.reads, compared)], **given)
+    data = rows_of(probs, compared[0].labels, loss=[*map(requested.reads, compared)], **given)
     warn_of_counted_labels(data)
     warn_of_wrong_truth(data)
     warn_of_training_rows(data)
-    repairs, numbers, data = _repaired(contenders[0], asked, data)
-    folds = deal(len(data), fractions, asked.seed, int(splits))
-    overall = replace(asked, conditional=None, bins=None)
-    promises = (overall,) if asked.is_marginal else (overall, asked)
-    _warn_of_few_rows(folds[0], promises, compared, tuned=any(contender.tuned for contender in contenders))
-    if asked.risk is None:
-        warn_of_zeros(data, min(asked.alphas))
+    repairs, numbers, data = _repaired(contenders[0], requested, data)
+    folds = deal(len(data), fractions, requested.seed, int(splits))
+    overall = replace(requested, conditional=None, bins=None)
+    promises = (overall,) if requested.is_marginal else (overall, requested)
+    tuned = any(contender.tuned for contender in contenders)
+    for each in promises:  # losses with one rule need equally many rows
+        for loss in {each.rule(1, each.harm(loss)): loss for loss in compared}.values():
+            warn_of_too_few(folds[0], each, loss, tuned=tuned)
+    if requested.risk is None:
+        warn_of_zeros(data, min(requested.alphas))
     results, abstaining = _results(contenders, data, folds, promises, workers, progress)
     skipped |= abstaining
     for name in names:
         if all(of != name for of, _ in results):
             raise AbstainingIsCheapest(next(why for (of, _), why in reversed(skipped.items()) if of == name))
     first = {key: found[0][0] for key, found in results.items()}
+    by_loss = {name: {oracle: x for (of, oracle), x in first.items() if of == name} for name in names}
     comparison = Comparison(
         losses=compared,
         names=names,
-        alphas=asked.alphas,
+        alphas=requested.alphas,
         splits=int(splits),
-        seed=asked.seed,
+        seed=requested.seed,
         fractions=fractions,
         runs=_runs(results, 0),
         skipped=skipped,
-        curves={key: tuple((x.alpha, x.coverage, x.cost) for x in found.curve.points) for key, found in first.items()},
         examples={
-            name: _examples(loss, data, folds[0].test, _of_loss(name, first), called, numbers)
+            name: examples(loss, data, folds[0].test, by_loss[name], called, numbers)
             for name, loss in zip(names, compared, strict=True)
         },
         accuracy=data.hits / len(data),
@@ -464,13 +456,13 @@ def compare(
         K=compared[0].K,
         promise=overall,
         label_names=called,
-        about={x.oracle_name: x.score_variant for x in contenders if x.score_variant is not None},
+        about={x.oracle_name: variant for x in contenders if (variant := x.oracle.about) is not None},
         repairs=repairs,
         along={key: result.curve for key, result in first.items()},
     )
-    if asked.is_marginal:
+    if requested.is_marginal:
         return comparison
-    beside = replace(comparison, promise=asked, runs=_runs(results, 1), curves={}, along={}, examples={})
+    beside = replace(comparison, promise=requested, runs=_runs(results, 1), along={}, examples={})
     return replace(comparison, beside=beside)
 
 
@@ -496,38 +488,6 @@ def _checked_label_names(loss: Loss, label_names: Mapping[str, str] | None) -> d
     return called
 
 
-def _warn_of_free_labels(losses: Sequence[Loss], contenders: Sequence[Contender]) -> None:
-    for loss in losses:
-        if any(x.by_cost for contender in contenders if contender.loss is loss for x in contender.oracles.values()):
-            warn_of_free_labels(loss)
-
-
-def _warn_of_few_rows(folds: Folds, promises: Sequence[Promise], losses: Sequence[Loss], *, tuned: bool) -> None:
-    """Warn once for each promise and rule: losses with one rule need equally many rows."""
-    for each in promises:
-        for loss in {each.rule(1, each.harm(loss)): loss for loss in losses}.values():
-            warn_of_too_few(folds, each, loss, tuned=tuned)
-
-
-def _of_loss(name: str, results: Mapping[tuple[str, str], SplitResult]) -> dict[str, SplitResult]:
-    """The results for one loss, by oracle."""
-    return {oracle: result for (of, oracle), result in results.items() if of == name}
-
-
-def _examples(
-    loss: Loss,
-    data: Rows,
-    test: Places,
-    results: Mapping[str, SplitResult],
-    called: Mapping[str, str],
-    numbers: Places,
-) -> tuple[Example, ...]:
-    """Instructive test rows with the sets of each oracle; `numbers` are the positions of `data` among all rows."""
-    masks = {oracle: x.mask for oracle, x in results.items() if x.mask is not None}
-    p_values = {oracle: x.p_values for oracle, x in results.items() if x.p_values is not None}
-    return examples(loss, data, test, masks, lambda label: called.get(label, label), p_values, numbers)
-
-
 def _results(
     contenders: Sequence[Contender],
     data: Rows,
@@ -544,7 +504,8 @@ def _results(
         for contender, split in tasks if progress is None else progress(tasks, f"comparing over {len(folds)} splits"):
             if split == 0:
                 prepared = PreparedContender.of(contender, data, promises[0])
-                variants = [(prepared.unscored() if each.by_decision else prepared, each) for each in promises]
+                plain = prepared.unscored or prepared
+                variants = [(plain if each.by_decision else prepared, each) for each in promises]
                 running = [
                     [pool.submit(copy_context().run, run_split, own, fold, each) for own, each in variants]
                     for fold in folds
@@ -638,7 +599,11 @@ def _contenders(
                 )
                 continue
             try:
-                contenders.append(Contender(name, shown, loss, _make_by_lambda(oracle, loss, options)))
+                made = make_oracle(oracle, loss, **options)
+                grid: dict[float | None, Oracle] = {None: made}
+                if made.untuned:
+                    grid = {lam: with_lambda(made, lam) for lam in DEFAULT_GRID}
+                contenders.append(Contender(name, shown, loss, grid))
             except OracleError as error:
                 if oracle not in installed:
                     raise
@@ -649,6 +614,143 @@ def _contenders(
     return contenders, skipped
 
 
-def _make_by_lambda(name: str, loss: Loss, options: Mapping[str, object]) -> dict[float | None, Oracle]:
-    oracle = make_oracle(name, loss, **options)
-    return {lam: with_lambda(oracle, lam) for lam in DEFAULT_GRID} if oracle.untuned else {None: oracle}
+def examples(
+    loss: Loss, data: Rows, test: Places, results: Mapping[str, SplitResult], called: Mapping[str, str], numbers: Places
+) -> tuple[Example, ...]:
+    """Rows of the test fold with the set of each oracle: first two instructive ones, then those whose sets differ most
+    in cost, then some of the rest.
+
+    In each row, one oracle (`price` if it is compared, otherwise the cheapest overall) is compared with a rival: the
+    cheapest other oracle whose set differs. In the first of the two instructive rows, the oracle is cheaper and right.
+    In the second, it misses a truth that is in the rival's set, and the row shows what including the truth would have
+    cost. `called` has names of labels for readers, and `numbers` the positions of `data` among all rows.
+
+    Rows are ranked by the difference in cost among the three oracles that are cheapest overall, relative to the size of
+    their sets: a very uncertain row has large, expensive sets under every oracle and shows little.
+    """
+    inputs = None if data.inputs is None else data.inputs[test]
+    masks = {name: result.mask for name, result in results.items() if result.mask is not None}
+    decides = bool(loss.actions) or loss.ceiling is not None
+    costs = {name: loss.batch(mask, inputs=inputs) for name, mask in masks.items()}
+    order = sorted(costs, key=lambda name: costs[name].mean())
+    ours = _OURS if _OURS in masks else order[0]
+    others = [name for name in order if name != ours]
+    cheapest = order[:_COMPETING]
+    sizes = np.max([np.count_nonzero(masks[name], axis=1) for name in cheapest], axis=0)
+    ranked = np.argsort(-np.ptp([costs[name] for name in cheapest], axis=0) / (1 + sizes), kind="stable")
+    taught = _instructive(data.truth[test], masks, costs, ours, others)
+    differing = [i for i in ranked.tolist() if i not in taught]
+    head, rest = differing[: _EXAMPLES // 2 - len(taught)], differing[_EXAMPLES // 2 - len(taught) :]
+    places = np.unique(np.linspace(0, max(0, len(rest) - 1), _EXAMPLES // 2).astype(int)).tolist()
+    found = []
+    chosen = [*taught, *head, *(rest[place] for place in places[: len(rest)])]
+    of_oracle = {name: x.p_values(np.array(chosen, dtype=np.intp)) for name, x in results.items() if x.p_values}
+    for at, i in enumerate(chosen):
+        row = int(test[i])
+        one = loss if inputs is None or not loss.inputs else loss.at({name: inputs[name][i] for name in loss.inputs})
+        likeliest = np.argsort(-data.P[row], kind="stable").tolist()
+        kept = np.any([mask[i] for mask in masks.values()], axis=0)
+        kept[likeliest[:_TOP]] = True
+        rival = next((name for name in others if not np.array_equal(masks[name][i], masks[ours][i])), None)
+        example = Example(
+            row=int(numbers[row]),
+            name=None if data.ids is None else str(data.ids[row]),
+            truth=loss.labels[data.truth[row]],
+            probabilities={loss.labels[y]: float(data.P[row, y]) for y in likeliest if kept[y]},
+            sets={name: tuple(loss.labels[y] for y in likeliest if mask[i, y]) for name, mask in masks.items()},
+            costs={name: float(cost[i]) for name, cost in costs.items()},
+            terms={name: one.terms(mask[i]) for name, mask in masks.items()},
+            p_values={
+                name: {loss.labels[y]: float(p[at, y]) for y in likeliest if kept[y]} for name, p in of_oracle.items()
+            },
+            decisions={name: _decision(one, mask[i]) for name, mask in masks.items()} if decides else {},
+            pair=None if rival is None else (ours, rival),
+            why="" if rival is None else _why(one, masks, i, data.P[row], int(data.truth[row]), ours, rival, called),
+        )
+        found.append(example)
+    return tuple(found)
+
+
+def _decision(loss: Loss, mask: npt.NDArray[np.bool_]) -> str:
+    """The decision that one set leads to, in words."""
+    sets = PredictionSets(loss, mask[None, :])
+    if sets.handed_over is not None and sets.handed_over[0]:
+        return "handed over"
+    named = {name: best_actions(actions, sets.mask) for name, actions in loss.actions.items()}
+    several = len(named) > 1
+    return "; ".join(
+        f"{f'{name}: ' if several else ''}{loss.actions[name].actions[chosen[0]]}, at worst {worst[0]:.4g}"
+        for name, (chosen, worst) in named.items()
+    )
+
+
+def _instructive(
+    truth: npt.NDArray[np.int64],
+    masks: Mapping[str, Masks],
+    costs: Mapping[str, Floats],
+    ours: str,
+    others: Sequence[str],
+) -> list[int]:
+    """The places of the instructive rows: one of each kind, if any, preferably with sets that are easy to read."""
+    if not others:
+        return []
+    rows = np.arange(len(truth))
+    differ = np.array([(masks[name] != masks[ours]).any(axis=1) for name in others])
+    rival = differ.argmax(axis=0)  # the first that differs
+    held, paid, sized = (
+        np.array([value(name) for name in others])[rival, rows]
+        for value in (
+            lambda name: masks[name][rows, truth],
+            lambda name: costs[name],
+            lambda name: np.count_nonzero(masks[name], axis=1),
+        )
+    )
+    size, cost, holds = np.count_nonzero(masks[ours], axis=1), costs[ours], masks[ours][rows, truth]
+    cheaper = differ.any(axis=0) & held & (cost < paid)
+    readable = (size >= 1) & (size <= _READABLE) & (sized <= _READABLE)
+    saved = (paid - cost) / (1 + np.maximum(size, sized))
+    found = []
+    for kind in (cheaper & holds, cheaper & ~holds):
+        for wanted in (kind & readable, kind):
+            if wanted.any():
+                found.append(int(np.argmax(np.where(wanted, saved, -np.inf))))
+                break
+    return found
+
+
+def _why(
+    loss: Loss,
+    masks: Mapping[str, Masks],
+    i: int,
+    p: npt.NDArray[np.floating],
+    truth: int,
+    ours: str,
+    rival: str,
+    called: Mapping[str, str],
+) -> str:
+    """In words: how the sets of two oracles for a row differ, what that costs, and which of them holds the truth."""
+    here, there = masks[ours][i], masks[rival][i]
+    paid = {term: (loss.terms(there)[term], cost) for term, cost in loss.terms(here).items()}
+    term = max(paid, key=lambda term: abs(paid[term][0] - paid[term][1]))
+    paid_for = f"{paid[term][0]:.4g} for {term} instead of {paid[term][1]:.4g}"
+    labels = [called.get(label, label) for label in loss.labels]
+    name = labels[truth]
+    if there[truth] and not here[truth]:
+        fuller = here.copy()
+        fuller[truth] = True
+        return (
+            f"{ours} misses the true label, {name}: its probability is {p[truth]:.2g}, and with it the set would cost "
+            f"{loss(fuller):.4g} instead of {loss(here):.4g}. {rival} contains it and costs {paid_for}."
+        )
+    likeliest = np.argsort(-p, kind="stable")
+    more, less = ([labels[y] for y in likeliest if mask[y]] for mask in (there & ~here, here & ~there))
+    deeds = [f"takes {_listed(more)}, which {ours} leaves out"] if more else []
+    deeds += [f"leaves out {_listed(less)}, which {ours} takes"] if less else []
+    holds = [oracle for oracle, mask in ((ours, here), (rival, there)) if mask[truth]]
+    held = {0: "Neither contains", 2: "Both contain"}.get(len(holds)) or f"Only {holds[0]} contains"
+    return f"{rival} {', and '.join(deeds)}: {paid_for}. {held} the true label, {name}."
+
+
+def _listed(labels: Sequence[str]) -> str:
+    more = len(labels) - _READABLE
+    return ", ".join(labels[:_READABLE]) + (f" and {more} more" if more > 0 else "")

@@ -20,10 +20,10 @@ import numpy.typing as npt
 
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.expression.decisions import HANDED_OVER, KEPT
-from udcp_dsl.files import PathLike, atomic_write, known_ending, require_pyarrow
+from udcp_dsl.files import ARROW, PathLike, atomic_write, known_ending, require_pyarrow
 from udcp_dsl.loss import Loss
 from udcp_dsl.measure.coverage import LeastCovered, way_out
-from udcp_dsl.measure.evaluate import QUARTERS, SIZE_BINS, Measures, least_covered, pooled_by
+from udcp_dsl.measure.evaluate import QUARTERS, SIZE_BINS, Evaluation, least_covered, pooled_by
 from udcp_dsl.measure.limits import LimitSummary, summarise, summary_lines
 from udcp_dsl.predict.calibrate import show_level
 from udcp_dsl.predict.calibrate.levels import CONFIDENCE
@@ -37,8 +37,15 @@ from udcp_dsl.showing.data import records_of
 if TYPE_CHECKING:
     import datetime
 
+# The worth of a miss as a predictor gives it: by group, bin or decision, or not at all, too.
+Worth: TypeAlias = float | dict[str, float] | None
+
+_ENDINGS = (*ARROW, ".csv")
 _BLOCKS = 5  # blocks of runs in a median of means
 _ROWS_SHOWN = 12  # rows of a table of strata
+_HIGH = 0.975  # quantile of the upper end of a 95 percent interval
+_Z_95 = 1.96  # the same quantile of the normal distribution
+_MAX_ROWS = 20_000  # rows from which errors are estimated
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,7 @@ class Run:
     oracle: str
     alpha: Fraction
     split: int
-    evaluation: Measures
+    evaluation: Evaluation
     lam: float | None
     seconds: float
 
@@ -171,8 +178,6 @@ class Comparison(Result):
         One run per loss, oracle, alpha and split, in this order.
     skipped : dict
         Why an oracle was left out, by (loss, oracle).
-    curves : dict
-        Points (alpha, coverage, mean cost) of the first split, by (loss, oracle).
     examples : dict
         Rows to look at, by loss. In the first, `price` is cheaper and right; in the second, it misses the true label;
         then rows whose sets differ most in cost, and some spread over the rest.
@@ -192,7 +197,7 @@ class Comparison(Result):
         The same comparison with coverage guaranteed by difficulty or decision, if requested. It has no curves and
         examples.
     along : dict
-        The curves row by row, by (loss, oracle), for costs at equal coverage and for the worth of a miss.
+        Curves of the first split, row by row, by (loss, oracle): for costs at equal coverage, and what a miss is worth.
     """
 
     losses: tuple[Loss, ...]
@@ -203,7 +208,6 @@ class Comparison(Result):
     fractions: tuple[float, float, float]
     runs: tuple[Run, ...]
     skipped: Mapping[tuple[str, str], str]
-    curves: Mapping[tuple[str, str], tuple[tuple[float, float, float], ...]]
     examples: Mapping[str, tuple[Example, ...]]
     accuracy: float
     n: int
@@ -214,6 +218,11 @@ class Comparison(Result):
     repairs: tuple[Stage, ...] = ()
     beside: Comparison | None = None
     along: Mapping[tuple[str, str], CostCurve] = field(default_factory=dict)
+
+    @property
+    def curves(self) -> dict[tuple[str, str], tuple[tuple[float, float, float], ...]]:
+        """Points (alpha, coverage, mean cost) of the first split, by (loss, oracle)."""
+        return {key: tuple((x.alpha, x.coverage, x.cost) for x in curve.points) for key, curve in self.along.items()}
 
     @property
     def worths(self) -> dict[tuple[str, str], list[tuple[float, float]]]:
@@ -555,7 +564,7 @@ def _summary(runs: Sequence[Run], miss: float | None) -> Summary:
     )
 
 
-def _shares(measured: Sequence[Measures], kind: str) -> dict[str, tuple[float, float]]:
+def _shares(measured: Sequence[Evaluation], kind: str) -> dict[str, tuple[float, float]]:
     """Coverage and share of the rows for each stratum of a kind, pooled over the splits."""
     found = pooled_by(measured, kind)
     n = sum(stratum.seen for stratum in found)
@@ -624,14 +633,6 @@ def _shown_strata(strata: Mapping[str, tuple[float, float]]) -> dict[str, str]:
 # saving, the coverage of two oracles cancels for the most part, and the normal quantile is wide enough. In simulations
 # with 100 to 5,000 rows, intervals held in 93 to 98 percent of draws at coverage 0.8 to 0.95. At 0.98 it was 91 percent
 # or more, since the curve bends and few of its points are near.
-
-
-_HIGH = 0.975  # quantile of the upper end of a 95 percent interval
-_Z_95 = 1.96  # the same quantile of the normal distribution
-_MAX_ROWS = 20_000  # rows from which errors are estimated
-
-# The worth of a miss as a predictor gives it: by group, bin or decision, or not at all, too.
-Worth: TypeAlias = float | dict[str, float] | None
 
 
 def single_worth(worth: Worth) -> float | None:
@@ -763,12 +764,6 @@ class CostCurve:
         slope = (self.points[high].cost - self.points[low].cost) / width
         more_covered = self.covered[high].astype(np.float64) - self.covered[low]
         return slope, (self.costs[high] - self.costs[low] - slope * more_covered) / math.sqrt(width)
-
-
-# Write the runs of a comparison to a file, one row per run: .parquet, .arrow, .feather or .csv.
-
-
-_ENDINGS = (".parquet", ".arrow", ".feather", ".csv")
 
 
 def runs_ending(path: PathLike) -> str:

@@ -26,6 +26,7 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 
 MIN_ROWS = 20  # rows that a part needs to be tested
 LEVEL = 0.05  # significance level of all tests together
+FEW = 0.01  # share of empty sets above which the way to avoid them is named
 _MAX_NAMED = 5
 
 
@@ -242,12 +243,7 @@ class LeastCovered(Shown):
             part and {name: getattr(part, name) for name in ("kind", "name", "n", "covered", "coverage", "seen")}
             for part in (self.worst, *self.short)
         )
-        return {
-            "promised": float(1 - self.alpha),
-            "coverage": self.overall.coverage,
-            "worst": worst,
-            "short": short,
-        }
+        return {"promised": float(1 - self.alpha), "coverage": self.overall.coverage, "worst": worst, "short": short}
 
 
 def hardest_quarter(highest: npt.NDArray[np.floating[Any]]) -> Bools:
@@ -268,12 +264,6 @@ def _below(parts: Sequence[Stratum], promised: float) -> list[Stratum]:
             break
         short.append(parts[at])
     return short
-
-
-# Empty sets, which are often the cheapest: report their share, and how to avoid them.
-
-
-FEW = 0.01  # share of empty sets above which the way to avoid them is named
 
 
 def way_out(share: float) -> str:

@@ -6,7 +6,7 @@ Marginal coverage can hide strata that are covered too little, so the strata are
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from udcp_dsl.diagnostics import InputError, worded
 from udcp_dsl.expression.decisions import HANDED_OVER, KEPT
 from udcp_dsl.measure.coverage import MEANS, LeastCovered, Stratum, pooled, share_text, strata_of
-from udcp_dsl.measure.limits import LimitMeasure, LimitPoints, limit_lines, limit_table, measure_limits
+from udcp_dsl.measure.limits import LimitMeasure, limit_lines, limit_points, limit_table, measure_limits
 from udcp_dsl.predict.calibrate import Level, show_level
 from udcp_dsl.predict.calibrate.levels import CONFIDENCE
 from udcp_dsl.predict.harm import Harm
@@ -24,12 +24,11 @@ from udcp_dsl.predict.predictor import SetPredictor
 from udcp_dsl.predict.promise import Promise
 from udcp_dsl.predict.row_warnings import warn_of_another_order, warn_of_full_sets, warn_of_shared_draws
 from udcp_dsl.predict.sets import PredictionSets
-from udcp_dsl.rows.columns import BlockedMatrix, frame_index
+from udcp_dsl.rows.columns import BlockedMatrix, frame_index, joined_columns
 from udcp_dsl.rows.rows import Rows
 from udcp_dsl.showing import Column, Description, Result, Styled, Table, counted, in_unit, visible, with_unit
 
 if TYPE_CHECKING:
-    from udcp_dsl.expression.given import RowInputs
     from udcp_dsl.loss import Loss
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -56,8 +55,60 @@ class Risk:
 
 
 @dataclass(frozen=True, repr=False)
-class Measures(Result):
-    """How well sets do on labelled rows; `Evaluation`, which adds the sets, describes the fields."""
+class Evaluation(Result):
+    """How well sets do on labelled rows: coverage, cost and size, overall and by stratum.
+
+    Strata without rows are left out. All intervals are exact (Clopper-Pearson) 95 % intervals, each by itself.
+
+    Attributes
+    ----------
+    alpha : Fraction
+        Share of true labels that sets may miss.
+    oracle, loss : str
+        Names of the oracle and of the loss.
+    n, covered : int
+        Number of rows, and of rows whose set contains the true label.
+    coverage : float
+        covered / n.
+    interval : tuple of float
+        Interval for the coverage.
+    mean_cost : float
+        Mean cost of a set.
+    cost_error : float or None
+        Standard error of `mean_cost`; None for a single row.
+    cost_by_term : dict
+        Mean cost of each summand of the loss; they add up to `mean_cost`.
+    mean_size : float
+        Mean number of labels in a set.
+    size_quantiles : dict
+        Quantiles of the set size: for each fraction q, the smallest size that a share q of the sets does not exceed.
+    size_counts : dict
+        Number of sets of each size.
+    empty : int
+        Number of empty sets.
+    by_size : tuple of Stratum
+        Rows by the size of their set, in the bins 0, 1, 2-4, 5-9, 10-49, 50-99 and 100+.
+    by_difficulty : tuple of Stratum
+        Quarters of the rows by their highest probability, hardest first. Equal values stay together.
+    by_class, by_group : tuple of Stratum
+        Rows by true class, and by group if groups were given.
+    by_decision : tuple of Stratum
+        For a loss min(L, c), the rows that are handed over and those that are kept; with `conditional="decision"` also
+        the rows of each action.
+    risk : Risk or None
+        Mean harm of missed labels, where harm is bounded.
+    conditional : str or None
+        Where coverage was promised: "group", "class", "difficulty", "decision" or None.
+    unit : str or None
+        Unit of the costs, if the spec names one.
+    limits : tuple of LimitMeasure
+        The limits of the spec, with the mean of each expression and its interval.
+    certified : float or None
+        Share of the sets that are proved to be the best ones for the given probabilities, at the threshold; None for
+        oracles that prove nothing (all but `price` and `ilp`).
+    made : PredictionSets or None
+        The sets, if `evaluate` made them for rows in memory; see `sets`.
+    """
 
     alpha: Fraction
     oracle: str
@@ -82,6 +133,18 @@ class Measures(Result):
     conditional: str | None = field(default=None, kw_only=True)
     unit: str | None = field(default=None, kw_only=True)
     limits: tuple[LimitMeasure, ...] = field(default=(), kw_only=True)
+    certified: float | None = field(default=None, kw_only=True)
+    made: PredictionSets | None = field(default=None, kw_only=True, repr=False, compare=False)
+
+    @property
+    def sets(self) -> PredictionSets:
+        """The sets; InputError if they were not kept, as for rows that are read in blocks."""
+        if self.made is None:
+            raise InputError(
+                "the sets were not kept: those of rows that are read in blocks are written by udcp predict, and a "
+                "comparison has them in its examples only"
+            )
+        return self.made
 
     @property
     def handed_over(self) -> float | None:
@@ -172,10 +235,7 @@ class Measures(Result):
         least, rows = self.least_covered, "row" if self.n == 1 else "rows"
         return Description(
             title=Styled(f"{self.loss} by {self.oracle}, alpha {show_level(self.alpha)}, {self.n} {rows}", "bold"),
-            lines=(
-                *(() if least is None else least.lines()),
-                *limit_lines(self.limits, self.coverage, self.unit),
-            ),
+            lines=(*(() if least is None else least.lines()), *limit_lines(self.limits, self.coverage, self.unit)),
             tables=(
                 Table(_SUMMARY_COLUMNS, list(self._summary())),
                 limit_table(self.limits),
@@ -185,6 +245,7 @@ class Measures(Result):
                 **{name: getattr(self, name) for name in _JSON_FIELDS},
                 "alpha": float(self.alpha),
                 "confidence": CONFIDENCE,
+                "certified": self.certified,
                 "least_covered": least,
                 "size_quantiles": {str(q): size for q, size in self.size_quantiles.items()},
                 "size_counts": {str(size): count for size, count in self.size_counts.items()},
@@ -214,81 +275,6 @@ class Measures(Result):
                 f"{self.size_violation:.4f}",
                 f"of coverage, largest over set sizes with {ENOUGH} rows or more",
             )
-
-
-@dataclass(frozen=True, repr=False)
-class Evaluation(Measures):
-    """What `evaluate` found: coverage, cost and size, overall and by stratum, and the sets.
-
-    Strata without rows are left out. All intervals are exact (Clopper-Pearson) 95 % intervals, each by itself.
-
-    Attributes
-    ----------
-    alpha : Fraction
-        Share of true labels that sets may miss.
-    oracle, loss : str
-        Names of the oracle and of the loss.
-    n, covered : int
-        Number of rows, and of rows whose set contains the true label.
-    coverage : float
-        covered / n.
-    interval : tuple of float
-        Interval for the coverage.
-    mean_cost : float
-        Mean cost of a set.
-    cost_error : float or None
-        Standard error of `mean_cost`; None for a single row.
-    cost_by_term : dict
-        Mean cost of each summand of the loss; they add up to `mean_cost`.
-    mean_size : float
-        Mean number of labels in a set.
-    size_quantiles : dict
-        Quantiles of the set size: for each fraction q, the smallest size that a share q of the sets does not exceed.
-    size_counts : dict
-        Number of sets of each size.
-    empty : int
-        Number of empty sets.
-    by_size : tuple of Stratum
-        Rows by the size of their set, in the bins 0, 1, 2-4, 5-9, 10-49, 50-99 and 100+.
-    by_difficulty : tuple of Stratum
-        Quarters of the rows by their highest probability, hardest first. Equal values stay together.
-    by_class, by_group : tuple of Stratum
-        Rows by true class, and by group if groups were given.
-    by_decision : tuple of Stratum
-        For a loss min(L, c), the rows that are handed over and those that are kept; with `conditional="decision"` also
-        the rows of each action.
-    risk : Risk or None
-        Mean harm of missed labels, where harm is bounded.
-    conditional : str or None
-        Where coverage was promised: "group", "class", "difficulty", "decision" or None.
-    unit : str or None
-        Unit of the costs, if the spec names one.
-    limits : tuple of LimitMeasure
-        The limits of the spec, with the mean of each expression and its interval.
-    certified : float or None
-        Share of the sets that are proved to be the best ones for the given probabilities, at the threshold; None for
-        oracles that prove nothing (all but `price` and `ilp`).
-    made : PredictionSets or None
-        The sets, if the rows were in memory; see `sets`.
-    """
-
-    made: PredictionSets | None = field(repr=False, compare=False)
-    certified: float | None = None
-
-    @property
-    def sets(self) -> PredictionSets:
-        """The sets; InputError if the rows were read in blocks, so that the sets were not kept."""
-        if self.made is None:
-            raise InputError("the rows were read in blocks, so their sets were not kept: udcp predict writes them")
-        return self.made
-
-    def describe(self) -> Description:
-        """What is printed; the data also have the share of sets that are proved to be the best."""
-        described = super().describe()
-        return replace(described, data={**described.data, "certified": self.certified})
-
-    def _summary(self) -> Iterator[tuple[str, str, str]]:
-        yield from super()._summary()
         if self.certified is not None:
             yield "proved best", f"{self.certified:.1%}", "of the sets, for the given probabilities"
 
@@ -401,7 +387,7 @@ def evaluate(
         )
     if predictor.randomize:
         warn_of_shared_draws(rows, predictor.seed)
-    points, unproved, full = [], list[int | None](), 0
+    parts, unproved, full = [], list[int | None](), 0
     sets: PredictionSets | None = None
     for some in rows.blocks():
         made = predictor.make_sets(some, level)
@@ -410,52 +396,37 @@ def evaluate(
         more = {"given_labels": predictor.given_labels, "inputs": some.inputs, "decided": made.decided}
         more |= {"index": frame_index(probs), "truth": some.truth}
         sets = PredictionSets(predictor.loss, made.mask, rows.ids, **more)
-        points.append(_Points.of(sets, replace(some, P=predictor.repaired(some.P))))
+        parts.append(MeasuredRows.of(sets, replace(some, P=predictor.repaired(some.P)), predictor.promise))
     if full:
         warn_of_full_sets(full, len(rows))
     proved = [many for many in unproved if many is not None]
     nu = None if predictor.multipliers is None else predictor.multipliers[level].effects.multipliers
-    asked = predictor.loss, rows.inputs, predictor.promise
-    measures = _measures(_Points.joined(points), *asked, level, predictor.oracle.name, nu)
-    return Evaluation(
-        **vars(measures),
+    about: dict[str, Any] = {"alpha": level, "oracle": predictor.oracle.name, "multipliers": nu}
+    return replace(
+        measure(parts, predictor.loss, predictor.promise, **about),
         made=None if isinstance(rows.P, BlockedMatrix) else sets,
         certified=1 - sum(proved) / len(rows) if len(proved) == len(unproved) else None,
     )
 
 
 def measure(
-    sets: PredictionSets,
-    rows: Rows,
+    parts: Sequence[MeasuredRows],
+    loss: Loss,
+    promise: Promise,
     *,
     alpha: Fraction,
     oracle: str,
-    promise: Promise,
     multipliers: Sequence[float] | None = None,
-) -> Measures:
-    """Measure sets of labelled rows, including harm if alpha bounds it.
-
-    `multipliers` are those of the limits, if they are enforced.
-    """
-    return _measures(_Points.of(sets, rows), sets.loss, rows.inputs, promise, alpha, oracle, multipliers)
-
-
-def _measures(
-    points: _Points,
-    loss: Loss,
-    inputs: RowInputs | None,
-    promise: Promise,
-    alpha: Fraction,
-    oracle: str,
-    multipliers: Sequence[float] | None,
-) -> Measures:
-    harm = promise.harm(loss, inputs)
-    n, truth, groups = len(points.truth), points.truth, points.groups
-    (whole,) = points.strata("all", ["all"], np.zeros(n, dtype=np.intp))
-    sizes, counts = np.unique(points.sizes, return_counts=True)
-    quantiles = np.quantile(points.sizes, QUANTILES, method="inverted_cdf").astype(int).tolist()
+) -> Evaluation:
+    """The measures of all rows together, including harm if alpha bounds it; `multipliers` are those of the limits, if
+    they are enforced."""
+    found, harm = MeasuredRows.joined(parts), promise.harm(loss)
+    n, groups = len(found.truth), found.groups
+    (whole,) = found.strata("all", ["all"], np.zeros(n, dtype=np.intp))
+    sizes, counts = np.unique(found.sizes, return_counts=True)
+    quantiles = np.quantile(found.sizes, QUANTILES, method="inverted_cdf").astype(int).tolist()
     group_names, group_of = np.unique(np.empty(0, np.str_) if groups is None else groups, return_inverse=True)
-    return Measures(
+    return Evaluation(
         alpha=alpha,
         oracle=oracle,
         loss=loss.name,
@@ -464,25 +435,25 @@ def _measures(
         coverage=whole.coverage,
         interval=whole.interval,
         mean_cost=whole.mean_cost,
-        cost_error=float(points.costs.std(ddof=1) / np.sqrt(n)) if n > 1 else None,
-        cost_by_term={term: float(paid.mean()) for term, paid in points.paid.items()},
+        cost_error=float(found.costs.std(ddof=1) / np.sqrt(n)) if n > 1 else None,
+        cost_by_term={term: float(paid.mean()) for term, paid in zip(loss.summands, found.paid.T, strict=True)},
         mean_size=whole.mean_size,
         size_quantiles=dict(zip(QUANTILES, quantiles, strict=True)),
         size_counts=dict(zip(sizes.tolist(), counts.tolist(), strict=True)),
-        empty=int(np.count_nonzero(points.sizes == 0)),
-        by_size=points.strata("size", SIZE_BINS, np.searchsorted(_FIRST_SIZES, points.sizes, side="right") - 1),
-        by_difficulty=points.strata("difficulty", *_difficulty(points.highest_probabilities)),
-        by_class=points.strata("class", loss.labels, truth),
-        by_group=() if groups is None else points.strata("group", group_names.tolist(), group_of),
-        by_decision=points.by_decision,
-        risk=None if harm is None else risk_of(harm, points.covered, harm.of_truth(truth), alpha),
+        empty=int(np.count_nonzero(found.sizes == 0)),
+        by_size=found.strata("size", SIZE_BINS, np.searchsorted(_FIRST_SIZES, found.sizes, side="right") - 1),
+        by_difficulty=found.strata("difficulty", *_difficulty(found.highest_probabilities)),
+        by_class=found.strata("class", loss.labels, found.truth),
+        by_group=() if groups is None else found.strata("group", group_names.tolist(), group_of),
+        by_decision=found.by_decision,
+        risk=None if harm is None or found.harms is None else risk_of(harm, found.covered, found.harms, alpha),
         conditional=promise.conditional,
         unit=loss.unit,
-        limits=measure_limits(loss.limits, points.limited, points.covered, multipliers),
+        limits=measure_limits(loss.limits, (found.limit_values, found.inside), found.covered, multipliers),
     )
 
 
-def least_covered(folds: Sequence[Measures]) -> LeastCovered | None:
+def least_covered(folds: Sequence[Evaluation]) -> LeastCovered | None:
     """The strata covered least, in one test fold or averaged over several that share rows; None if harm is bounded."""
     first = folds[0]
     if first.risk is not None:
@@ -493,7 +464,7 @@ def least_covered(folds: Sequence[Measures]) -> LeastCovered | None:
     return LeastCovered.of(alpha, overall, pooled_by(folds, "class"), quarter, conditional=first.conditional)
 
 
-def pooled_by(folds: Sequence[Measures], kind: str) -> list[Stratum]:
+def pooled_by(folds: Sequence[Evaluation], kind: str) -> list[Stratum]:
     """The strata of one kind over repeated splits: sizes in rising order, all others as they first appear.
 
     Quarters are matched by place, as their bounds differ; splits in which ties leave fewer than four are left out.
@@ -517,48 +488,45 @@ def risk_of(harm: Harm, covered: Bools, harms: Floats, alpha: Fraction) -> Risk:
 
 
 @dataclass(frozen=True)
-class _Points:
-    """Measurements of each set and its row: one entry per row."""
+class MeasuredRows:
+    """What is measured of each set and its row: columns with one entry per row; `paid` has one column per summand of
+    the loss, `limit_values` and `inside` (see `limit_points`) one per limit."""
 
     covered: Bools
     sizes: npt.NDArray[np.int64]
     costs: Floats
-    paid: Mapping[str, Floats]
+    paid: Floats
     decision: npt.NDArray[np.str_] | None
     truth: npt.NDArray[np.int64]
     true_probabilities: Floats
     highest_probabilities: Floats
     groups: npt.NDArray[np.str_] | None
-    limited: LimitPoints
+    harms: Floats | None
+    limit_values: Floats
+    inside: Bools
 
     @classmethod
-    def of(cls, sets: PredictionSets, rows: Rows) -> _Points:
+    def of(cls, sets: PredictionSets, rows: Rows, promise: Promise) -> MeasuredRows:
+        """Sets, measured on the labelled rows that they were made for."""
+        harm = promise.harm(sets.loss)
         return cls(
-            covered=sets.mask[np.arange(len(rows)), rows.truth],
-            sizes=sets.sizes,
-            costs=sets.costs,
-            paid=sets.paid,
-            decision=sets.decision_names,
-            truth=rows.truth,
-            true_probabilities=rows.true_probabilities,
-            highest_probabilities=rows.highest_probabilities,
-            groups=rows.groups,
-            limited=LimitPoints.of(sets.loss.limits, sets.mask, rows.truth, sets.inputs),
+            sets.mask[np.arange(len(rows)), rows.truth],
+            sets.sizes,
+            sets.costs,
+            np.stack(list(sets.paid.values()), axis=1),
+            sets.decision_names,
+            rows.truth,
+            rows.true_probabilities,
+            rows.highest_probabilities,
+            rows.groups,
+            None if harm is None else harm.of_truth(rows.truth, rows.inputs),
+            *limit_points(sets.loss.limits, sets.mask, rows.truth, sets.inputs),
         )
 
     @classmethod
-    def joined(cls, parts: Sequence[_Points]) -> _Points:
-        """The points of several blocks of rows, joined."""
-        if len(parts) == 1:
-            return parts[0]
-        columns: dict[str, Any] = {
-            f.name: None if getattr(parts[0], f.name) is None else np.concatenate([getattr(p, f.name) for p in parts])
-            for f in fields(cls)
-            if f.name not in ("paid", "limited")
-        }
-        limited = LimitPoints(*map(np.concatenate, zip(*(part.limited for part in parts), strict=True)))
-        paid = {term: np.concatenate([part.paid[term] for part in parts]) for term in parts[0].paid}
-        return cls(**columns, paid=paid, limited=limited)
+    def joined(cls, parts: Sequence[MeasuredRows]) -> MeasuredRows:
+        """The rows of several parts, joined."""
+        return cls(*joined_columns(vars(part).values() for part in parts))
 
     @property
     def by_decision(self) -> tuple[Stratum, ...]:

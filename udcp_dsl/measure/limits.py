@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -53,31 +53,24 @@ class LimitMeasure:
         return f"limit {self.at_most:g}; the interval {where} it"
 
 
-class LimitPoints(NamedTuple):
+def limit_points(
+    limits: Sequence[Limit], masks: Bools, truth: npt.NDArray[np.int64], inputs: RowInputs | None
+) -> tuple[Floats, Bools]:
     """For each set and limit, (n, J): the value of the limit's expression, and whether the row's true label counts
-    against the limit on its own."""
-
-    values: Floats
-    inside: Bools
-
-    @classmethod
-    def of(
-        cls, limits: Sequence[Limit], masks: Bools, truth: npt.NDArray[np.int64], inputs: RowInputs | None
-    ) -> LimitPoints:
-        """From sets and true labels; `inputs` are those of the rows, if the limits read any."""
-        shape = len(limits), len(masks)
-        values = np.array([limit.batch(masks, inputs) for limit in limits], dtype=np.float64).reshape(shape).T
-        inside = np.array([limit.inside(truth, inputs) for limit in limits], dtype=np.bool_).reshape(shape).T
-        return cls(values, inside)
+    against the limit on its own. `inputs` are those of the rows, if the limits read any."""
+    shape = len(limits), len(masks)
+    values = np.array([limit.batch(masks, inputs) for limit in limits], dtype=np.float64).reshape(shape).T
+    inside = np.array([limit.inside(truth, inputs) for limit in limits], dtype=np.bool_).reshape(shape).T
+    return values, inside
 
 
 def measure_limits(
-    limits: Sequence[Limit], points: LimitPoints, covered: Bools, multipliers: Sequence[float] | None
+    limits: Sequence[Limit], points: tuple[Floats, Bools], covered: Bools, multipliers: Sequence[float] | None
 ) -> tuple[LimitMeasure, ...]:
-    """The measures of limits on sets; `multipliers` if the oracle enforces the limits, else None."""
+    """The measures of limits from the `limit_points` of sets; `multipliers` if the oracle enforces them, else None."""
     found = []
     for j, limit in enumerate(limits):
-        values, inside = points.values[:, j], points.inside[:, j]
+        values, inside = points[0][:, j], points[1][:, j]
         many, held = int(inside.sum()), int(covered[inside].sum())
         low, high = clopper_pearson(held, many) if many else (np.zeros(()), np.ones(()))
         found.append(

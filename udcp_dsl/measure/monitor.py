@@ -120,11 +120,7 @@ class Monitor(Result):
         self.rows = 0
         self.untested = 0  # rows of groups without calibration rows
         self._cells = [
-            Ranks.among(
-                counts,
-                fitted.thresholds.rank(cell),
-                np.random.default_rng((self.seed, 1, cell)),
-            )
+            Ranks.among(counts, fitted.thresholds.rank(cell), np.random.default_rng((self.seed, 1, cell)))
             for cell, counts in enumerate(fitted.thresholds.scores)
         ]
         if watch == "misses" and all(ranks.first_miss_gap is None for ranks in self._cells):
@@ -132,15 +128,10 @@ class Monitor(Result):
                 "the thresholds of this predictor are not ranks (harm is bounded, or all sets are full), so "
                 'ranks say nothing about misses: give watch="ranks" or "both"'
             )
-        names = calibration.strata.shown
-        share = self.level if len(names) < 2 else self.level / 2
-        self._streams = [Stream(None, share, watch)]
-        if len(names) > 1:
-            self._streams += [Stream(self._called(name), share / len(names), watch) for name in names]
-
-    def _called(self, name: str | int) -> str:
-        """The name of a cell; that of a class is its label."""
-        return self.predictor.loss.labels[name] if isinstance(name, int) else name
+        names = [predictor.loss.labels[x] if isinstance(x, int) else x for x in calibration.strata.shown]
+        parts = names if len(names) > 1 else []
+        share = self.level / 2 if parts else self.level
+        self._streams = [Stream(None, share, watch), *(Stream(name, share / len(parts), watch) for name in parts)]
 
     @property
     def streams(self) -> tuple[Stream, ...]:
@@ -390,11 +381,7 @@ class Monitor(Result):
     @classmethod
     def _restored(cls, content: Mapping[str, Any], predictor: SetPredictor) -> Monitor:
         monitor = cls(
-            predictor,
-            level=content["level"],
-            alpha=content["alpha"],
-            watch=content["watch"],
-            seed=content["seed"],
+            predictor, level=content["level"], alpha=content["alpha"], watch=content["watch"], seed=content["seed"]
         )
         if content["predictor"] != monitor._fingerprint():
             raise InputError("it belongs to another predictor; start a new monitor")

@@ -11,18 +11,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError
-from udcp_dsl.measure.betting import (
-    MISS_BETS,
-    RANK_BETS,
-    BetState,
-    Bools,
-    Floats,
-    Ints,
-    miss_bets,
-    rank_bets,
-)
+from udcp_dsl.measure.betting import MISS_BETS, RANK_BETS, BetState, Bools, Floats, Ints, miss_bets, rank_bets
 from udcp_dsl.predict.calibrate.checked import decode, encode, fields
 from udcp_dsl.predict.calibrate.ranks import MONITOR_PARTS, RankTable, fixed_ranks
+from udcp_dsl.rows.columns import some_rows_of
 
 Watch: TypeAlias = Literal["both", "misses", "ranks"]
 
@@ -46,9 +38,7 @@ class WatchedRows:
 
     def take(self, which: Ints) -> WatchedRows:
         """The rows at these positions."""
-        return WatchedRows(
-            *(getattr(self, name)[which] for name in ("rows", "p", "above_threshold", "chance", "missed"))
-        )
+        return some_rows_of(self, which)
 
 
 @dataclass(frozen=True)
@@ -125,14 +115,8 @@ class Course:
     def after(self, rows: Ints, seen: Ints, missed: Ints, log_evidence: Floats) -> Course:
         """The course with more rows; while there are too many points, every second one is dropped."""
         every = self.every
-        columns = [
-            np.concatenate(pair)
-            for pair in zip(
-                (self.rows, self.seen, self.missed, self.log_evidence),
-                (x[seen % every == 0] for x in (rows, seen, missed, log_evidence)),
-                strict=True,
-            )
-        ]
+        before, new = (self.rows, self.seen, self.missed, self.log_evidence), (rows, seen, missed, log_evidence)
+        columns = [np.concatenate([old, more[seen % every == 0]]) for old, more in zip(before, new, strict=True)]
         while len(columns[1]) > _MAX_POINTS:
             every *= 2
             kept = columns[1] % every == 0
@@ -160,12 +144,12 @@ class Stream:
     @property
     def evidence(self) -> float:
         """The current wealth of the bets as a multiple of the initial stake; at 1 / level there is an alarm."""
-        return math.exp(min(self.log_evidence, 700.0))
+        return _exp(self.log_evidence)
 
     @property
     def most(self) -> float:
         """The maximum of `evidence` so far."""
-        return math.exp(min(self.log_most, 700.0))
+        return _exp(self.log_most)
 
     @property
     def coverage(self) -> float | None:
@@ -194,9 +178,9 @@ class Stream:
             alarm = Alarm(
                 where=self.name,
                 row=int(watched.rows[at]),
-                evidence=math.exp(min(log_evidence[at], 700.0)),
-                of_misses=math.exp(min(of_misses[at], 700.0)),
-                of_ranks=math.exp(min(of_ranks[at], 700.0)),
+                evidence=_exp(log_evidence[at]),
+                of_misses=_exp(of_misses[at]),
+                of_ranks=_exp(of_ranks[at]),
                 seen=int(seen[at]),
                 missed=int(missed[at]),
                 expected=known(expected[at]),
@@ -264,9 +248,8 @@ class Stream:
             raise InputError(NOT_OURS)
         seen, missed, every = (int(str(x)) for x in whole)
         unknown = d["expected"] is None
-        log_evidence, log_most, expected = decode(
-            [d["log_evidence"], d["log_most"], 0.0 if unknown else d["expected"]], "monitor"
-        )
+        numbers = [d["log_evidence"], d["log_most"], 0.0 if unknown else d["expected"]]
+        log_evidence, log_most, expected = decode(numbers, "monitor")
         rows, of_rows, misses = (np.array(column, dtype=np.int64) for column in columns[:3])
         course = Course(every, rows, of_rows, misses, np.array(decode(columns[3], "monitor")))
         return replace(
@@ -281,6 +264,10 @@ class Stream:
             alarm=Alarm(**d["alarm"]) if isinstance(d["alarm"], Mapping) else None,
             course=course,
         )
+
+
+def _exp(log: float) -> float:
+    return math.exp(min(log, 700.0))
 
 
 def known(expected: float) -> float | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from udcp_dsl.measure.coverage import LeastCovered, share_text
-from udcp_dsl.measure.limits import LimitMeasure, LimitPoints, limit_lines, measure_limits
+from udcp_dsl.measure.limits import LimitMeasure, limit_lines, limit_points, measure_limits
 from udcp_dsl.predict.oracle import SolvingOracle
 from udcp_dsl.rows.columns import BlockedMatrix
 from udcp_dsl.rows.rows import highest
@@ -83,7 +83,7 @@ def _limits(fitted: Fitted, rows: Rows) -> tuple[LimitMeasure, ...]:
     some = rows.take(slice(0, max(1, min(_MAX_LIMIT_ROWS, _MAX_CELLS // rows.P.shape[1]))))
     sets, stage = fitted.sets(some), fitted.find("multipliers")
     covered = sets[np.arange(len(sets)), some.truth]
-    points = LimitPoints.of(limits, sets, some.truth, some.inputs)
+    points = limit_points(limits, sets, some.truth, some.inputs)
     return measure_limits(limits, points, covered, None if stage is None else stage.effects.multipliers)
 
 

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from udcp_dsl.deprecation import deprecated
 from udcp_dsl.diagnostics import InputError, OracleError, Span, did_you_mean, nearest
 from udcp_dsl.expression.explain import shown_blame
-from udcp_dsl.rows.columns import BlockedMatrix, to_array
+from udcp_dsl.rows.columns import BlockedMatrix, changed, to_array
 from udcp_dsl.rows.rows import Rows
 
 if TYPE_CHECKING:
@@ -326,8 +326,11 @@ class Oracle(ABC):
 
     def _read(self, given: Given, inputs: Any) -> tuple[Probabilities | BlockedMatrix, Columns]:
         """The probabilities as its methods take them, and the columns that it reads, as far as the rows have them."""
-        P = as_probabilities(given.P if isinstance(given, Rows) else given, len(self.loss.labels))
-        rows = given if isinstance(given, Rows) else Rows(self.loss.labels, P)
+        K = len(self.loss.labels)
+        rows = given if isinstance(given, Rows) else Rows(self.loss.labels, as_probabilities(given, K))
+        if rows.P.shape[1] != K:
+            raise InputError(f"the rows have probabilities of {rows.P.shape[1]} labels, but the loss has {K}")
+        P = changed(rows.P, np.ascontiguousarray)  # rows have been checked where they were made
         if inputs is not None and "inputs" in self.reads:
             rows = rows.with_columns(inputs=self.loss.inputs_of(inputs, len(P)))
         return P, {name: column for name in self.reads if (column := getattr(rows, name)) is not None}

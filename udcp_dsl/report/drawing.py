@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 
 from udcp_dsl.diagnostics import InputError, did_you_mean, install_hint
 from udcp_dsl.files import PathLike, atomic_write
-from udcp_dsl.measure.evaluate import QUARTERS, Measures
+from udcp_dsl.measure.evaluate import QUARTERS, Evaluation
 from udcp_dsl.predict.calibrate import show_level
 from udcp_dsl.predict.sets import PredictionSets
 from udcp_dsl.report import plots
@@ -242,7 +242,7 @@ def plot_sets(sets: PredictionSets) -> Any:
     return _plotted(draw, 2.9, f"{len(sets):,} sets: how large they are, what they cost under {sets.loss.name}")
 
 
-def plot_evaluation(evaluation: Measures) -> Any:
+def plot_evaluation(evaluation: Evaluation) -> Any:
     """Coverage by stratum, with exact intervals; only the least covered classes and groups with enough points."""
     points = [replace(stratum, name=f"size {stratum.name}") for stratum in evaluation.by_size if stratum.name != "0"]
     quarters = evaluation.by_difficulty

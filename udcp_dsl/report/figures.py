@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from udcp_dsl.measure.coverage import Stratum
-from udcp_dsl.measure.evaluate import QUARTERS, SIZE_BINS, Measures, pooled_by
+from udcp_dsl.measure.evaluate import QUARTERS, SIZE_BINS, Evaluation, pooled_by
 from udcp_dsl.predict.calibrate import show_level
 from udcp_dsl.predict.repair.reliability import Reliability
 from udcp_dsl.predict.stages.repair import RepairStage
@@ -155,13 +155,13 @@ def figures_over_alpha(comparison: Comparison, loss: str) -> list[Figure]:
 class _Measured:
     """One loss at one level: the measures by oracle, one per split, how oracles are drawn, the requested coverage."""
 
-    splits: dict[str, list[Measures]]
+    splits: dict[str, list[Evaluation]]
     looks: Mapping[str, Style]
     level: float | None
 
     @classmethod
     def of(cls, comparison: Comparison, loss: str, alpha: Fraction) -> _Measured:
-        splits: dict[str, list[Measures]] = {}
+        splits: dict[str, list[Evaluation]] = {}
         for run in comparison.runs:
             if run.loss == loss and run.alpha == alpha:
                 splits.setdefault(run.oracle, []).append(run.evaluation)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, TypeAlias
@@ -38,12 +39,19 @@ def arrow_blocks(
     """
     file.open("rb").close()  # OSError if it is absent or unreadable: it is not reported as damaged
     pa = require_pyarrow(file.suffix.lower())
-    try:
+    with _naming_damage(pa, file):
         if file.suffix.lower() == ".parquet":
             yield from _parquet_blocks(pa, file, choose, most, like, span)
         else:
             with pa.OSFile(os.fspath(file)) as opened:
                 yield from _ipc_blocks(pa, opened, choose, most, like)
+
+
+@contextmanager
+def _naming_damage(pa: Any, file: Path) -> Iterator[None]:
+    """What pyarrow raises for a damaged file becomes an InputError."""
+    try:
+        yield
     except (pa.ArrowException, *_DAMAGED) as error:
         raise InputError(f"is, despite its extension, not a {file.suffix.lower()} file: {error}") from error
 
@@ -90,23 +98,19 @@ def block_of(batch: Any, choose: Choose) -> Block:
 def schema_of(file: Path) -> Any:
     """The schema of a parquet or Arrow file."""
     pa = require_pyarrow(file.suffix.lower())
-    try:
+    with _naming_damage(pa, file):
         if file.suffix.lower() == ".parquet":
             return pa.parquet.read_schema(file)
         with pa.OSFile(os.fspath(file)) as opened:
             return _open_ipc(pa, opened).schema
-    except (pa.ArrowException, *_DAMAGED) as error:
-        raise InputError(f"is, despite its extension, not a {file.suffix.lower()} file: {error}") from error
 
 
 def parquet_metadata(file: Path) -> Any:
     """The footer of a parquet file, whose numbers of rows must agree."""
     pa = require_pyarrow(".parquet")
-    try:
+    with _naming_damage(pa, file):
         metadata = pa.parquet.read_metadata(file)
         in_groups = sum(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
-    except (pa.ArrowException, *_DAMAGED) as error:
-        raise InputError(f"is, despite its extension, not a .parquet file: {error}") from error
     if in_groups != metadata.num_rows:
         raise InputError(
             f"is damaged: its footer says {metadata.num_rows:,} rows, but those of its row groups sum to {in_groups:,}"
@@ -308,9 +312,12 @@ def _number_array(pa: Any, name: str, column: Any) -> npt.NDArray[Any]:
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         raise InputError(f"column {name!r} contains {column.type}, not numbers")
     if column.null_count:
-        row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-        raise RowFault(row, f"column {name!r}: ", " (counted from 0) is missing")
+        raise RowFault(_first_null(column), f"column {name!r}: ", " (counted from 0) is missing")
     return numbers_of(column)
+
+
+def _first_null(column: Any) -> int:
+    return int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
 
 
 def _list_array(pa: Any, batch: Any, position: int, K: int) -> npt.NDArray[Any]:
@@ -319,8 +326,7 @@ def _list_array(pa: Any, batch: Any, position: int, K: int) -> npt.NDArray[Any]:
     if not (pa.types.is_floating(kind.value_type) or pa.types.is_integer(kind.value_type)):
         raise InputError(f"column {name!r} contains {kind}, not lists of numbers")
     if column.null_count:
-        row = int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0])
-        raise RowFault(row, before, " (counted from 0) is missing")
+        raise RowFault(_first_null(column), before, " (counted from 0) is missing")
     if pa.types.is_fixed_size_list(kind):
         if kind.list_size != K:
             raise InputError(f"column {name!r} contains lists of {kind.list_size}, but there are {K} labels")
@@ -332,7 +338,7 @@ def _list_array(pa: Any, batch: Any, position: int, K: int) -> npt.NDArray[Any]:
             raise RowFault(int(wrong[0]), before, has)
     flat = column.flatten()
     if flat.null_count:
-        row, entry = divmod(int(np.flatnonzero(flat.is_null().to_numpy(zero_copy_only=False))[0]), K)
+        row, entry = divmod(_first_null(flat), K)
         raise RowFault(row, before, f", entry {entry} (both counted from 0), is missing")
     return numbers_of(flat).reshape(-1, K)
 

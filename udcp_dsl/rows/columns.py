@@ -1,7 +1,8 @@
-"""Convert what users pass (arrays, tensors, frames, series, lists) to plain arrays or lists.
+"""Columns of rows, from what users pass (arrays, tensors, frames, series, lists): true labels as positions, groups and
+ids as strings, weights.
 
-torch, pandas and polars are recognised without importing them. Nothing here knows what the numbers mean. A matrix that
-is too large for memory is a `BlockedMatrix`, which is read in blocks of rows.
+torch, pandas and polars are recognised without importing them. A matrix that is too large for memory is a
+`BlockedMatrix`, which is read in blocks of rows.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 
 S = TypeVar("S", bound=np.generic)
 C = TypeVar("C", bound="DataclassInstance")
+Positions: TypeAlias = npt.NDArray[np.int64]
+Names: TypeAlias = npt.NDArray[np.str_]
+Groups: TypeAlias = npt.ArrayLike | Sequence[object]  # names or numbers, mixed or not
+
+_WHOLE_FLOAT = re.compile(r"(?:0|-?[1-9][0-9]*)\.0+")
 
 
 class BlockedMatrix:
@@ -120,6 +126,11 @@ def some_rows_of(columns: C, rows: Any, *others: str) -> C:
     return replace(columns, **{name: None if column is None else column[rows] for name, column in found.items()})
 
 
+def joined_columns(parts: Iterable[Iterable[Any]]) -> list[Any]:
+    """The columns of several parts, joined; one that is None in the first part stays None."""
+    return [None if own[0] is None else np.concatenate(own) for own in zip(*parts, strict=True)]
+
+
 def flag(value: object, name: str) -> bool:
     """True or False; refuses anything else, as "no" would count as true."""
     if not isinstance(value, bool | np.bool_):
@@ -142,10 +153,7 @@ def tensor_array(tensor: Any) -> npt.NDArray[Any]:
         tensor = tensor.float()  # numpy has no bfloat16
     try:
         array: npt.NDArray[Any] = tensor.numpy(force=True)
-    except (
-        RuntimeError,
-        TypeError,
-    ) as error:  # such as a tensor on the device "meta", which has only a shape
+    except (RuntimeError, TypeError) as error:  # such as a tensor on the device "meta", which has only a shape
         raise InputError(
             f"the tensor (device {tensor.device}, {tensor.dtype}) has no values that can be read: {error}"
         ) from error
@@ -333,16 +341,6 @@ def _is_missing(entry: object) -> bool:
     return nan or entry is None or type(entry).__name__ in ("NAType", "NaTType")
 
 
-# Attributes of rows: true labels as positions, groups and sample ids as strings, weights.
-
-
-Positions: TypeAlias = npt.NDArray[np.int64]
-Groups: TypeAlias = npt.ArrayLike | Sequence[object]  # names or numbers, mixed or not
-
-_WHOLE_FLOAT = re.compile(r"(?:0|-?[1-9][0-9]*)\.0+")
-Names: TypeAlias = npt.NDArray[np.str_]
-
-
 class NamedPositions(npt.NDArray[np.int64]):
     """True labels as positions that know their names, so that no order of labels has to be guessed.
 
@@ -443,11 +441,6 @@ def groups_of(values: Any, n: int) -> Names:
     array(['1', 'north', '1'], dtype='<U5')
     """
     return np.array(group_names(values, n), dtype=np.str_)
-
-
-def id_texts(values: Any, n: int) -> Names:
-    """One id per row, as strings; refuses missing values."""
-    return np.array(texts_of(values, "sample ids", n), dtype=np.str_)
 
 
 def sample_ids(values: Any, n: int) -> Names:

@@ -28,6 +28,9 @@ STREAM = "-"  # as a path: standard input
 
 _WITH_KEY = re.compile(r"(.*?\.(?:npz|csv|parquet|arrow|feather)):(.+)", re.IGNORECASE | re.DOTALL)
 _PATTERN = re.compile(r"[*?\[]")
+_MMAP_BYTES = 1 << 26  # files from this size on are memory-mapped, not read
+_UNPACKED_BYTES = 1 << 28  # a larger array in an .npz may be this many times its compressed size:
+_MAX_EXPANSION = 100
 
 
 @dataclass(frozen=True)
@@ -198,14 +201,6 @@ def naming_file_in_errors(file: Path, beside: Mapping[str, PathLike] = MappingPr
         raise InputError(f"{file}: is not UTF-8 text") from error
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror or error}") from error
-
-
-# Arrays from files: .npy and .npz (`file.npz:key`), in blocks of rows; large ones are mapped. Nothing is unpickled.
-
-
-_MMAP_BYTES = 1 << 26  # files from this size on are memory-mapped, not read
-_UNPACKED_BYTES = 1 << 28  # a larger array in an .npz may be this many times its compressed size:
-_MAX_EXPANSION = 100
 
 
 def array_blocks(file: Path, key: str | None, most: int | None = None, span: Span = WHOLE) -> Iterator[Block]:

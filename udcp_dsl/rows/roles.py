@@ -26,7 +26,12 @@ class Role:
     help: str
     entry: str | None = None
     default: Any = None  # () if there may be several, False for a flag
-    metavar: str = "COLUMN"
+    place: str | None = None  # what is given, as the help shows it
+
+    @property
+    def metavar(self) -> str:
+        """What is given, as the help shows it: a column or, with one entry per row, a file."""
+        return self.place or ("COLUMNS" if self.several else "COLUMN|FILE" if self.entry else "COLUMN")
 
     @property
     def several(self) -> bool:
@@ -53,36 +58,28 @@ class Columns:
     column: str | None = _role(
         "--column", "lists", "Column of lists that contains the probabilities, if there are several."
     )
-    id_column: str | None = _role(
-        "--id", "ids", "Ids of the rows: a column of the table, or a file.", "ids", metavar="COLUMN|FILE"
-    )
+    id_column: str | None = _role("--id", "ids", "Ids of the rows: a column of the table, or a file.", "ids")
     group_column: str | None = _role(
         "--group",
         "groups",
         "Group of each row, for coverage in each group: a column of the table, or a file.",
         "groups",
-        metavar="COLUMN|FILE",
     )
     truth_column: str | None = _role(
         "--truth",
         "true labels",
         "True labels: a column of the table, or a file (.npy, .npz:KEY, .csv:COLUMN, .txt, .json ...).",
         "y",
-        metavar="FILE|COLUMN",
+        place="FILE|COLUMN",
     )
     weight_column: str | None = _role(
         "--weights",
         "weights",
         "Weight of each row, for a covariate shift: a column of the table, or a file.",
         "weights",
-        metavar="COLUMN|FILE",
     )
     ignore: Sequence[str] = _role(
-        "--ignore",
-        "ignored",
-        "Columns of the table to ignore: a,b; may be repeated.",
-        default=(),
-        metavar="COLUMNS",
+        "--ignore", "ignored", "Columns of the table to ignore: a,b; may be repeated.", default=()
     )
     only_labels: bool = _role(
         "--only-labels",
@@ -91,11 +88,7 @@ class Columns:
         default=False,
     )
     carry: Sequence[str] = _role(
-        "--carry",
-        "carried",
-        "Columns of the table to copy to the output: a,b; may be repeated.",
-        default=(),
-        metavar="COLUMNS",
+        "--carry", "carried", "Columns of the table to copy to the output: a,b; may be repeated.", default=()
     )
 
     inputs: Sequence[str] = ()  # that the loss reads, each from the column of its name

@@ -35,14 +35,7 @@ from udcp_dsl.rows.columns import (
     truth,
     weights_of,
 )
-from udcp_dsl.rows.matrix import (
-    Matrix,
-    check_class_names,
-    columns_of,
-    names_of_classes,
-    probabilities,
-    refuse_no_rows,
-)
+from udcp_dsl.rows.matrix import Matrix, check_class_names, columns_of, names_of_classes, probabilities, refuse_no_rows
 from udcp_dsl.threads import over_blocks, thread_count
 
 if TYPE_CHECKING:
@@ -143,7 +136,7 @@ class Rows:
     @property
     def untied(self) -> npt.NDArray[np.bool_]:
         """In which rows a single label has the highest p; reads all probabilities."""
-        return untied(self.P, self.highest_probabilities)
+        return apply_by_rows(self.P, _find_untied, self.highest_probabilities)
 
     @cached_property
     def _likeliest_and_true(self) -> npt.NDArray[np.float64]:
@@ -161,11 +154,6 @@ class _Named:
 
     def __call__(self, P: Matrix, *columns: Any) -> npt.NDArray[Any]:
         return self.function(P, **dict(zip(self.names, columns, strict=True)))
-
-
-def untied(P: Matrix, highest: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """In which rows a single label has the highest probability, which is given."""
-    return apply_by_rows(P, _find_untied, highest)
 
 
 def _find_untied(P: Matrix, highest: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
@@ -244,7 +232,7 @@ def rows_of(
             refuse_no_rows(given.P)
         rows = given.with_columns(**dict.fromkeys(ADDED_BY_STAGES))
         if class_names is not None:
-            rows = replace(given, columns=given.columns or class_names, counted=False)
+            rows = replace(rows, columns=rows.columns or class_names, counted=False)
     else:
         others = (*ignore, *input_columns(given, losses, ignore))
         P = probabilities(

@@ -158,7 +158,7 @@ class ColumnSpec:
         others = (c for x in self.unread.values() for c in possible_columns(x, names) if c not in self.labels)
         ignore = tuple(dict.fromkeys((*self.columns.ignore, *(name for name in others if name not in carry))))
         per_row = [self._columns_of(role, column, names) for role, column in self.columns.per_row.items()]
-        attributes = [name for own in per_row for name in own]
+        attributes = [name for own, _ in per_row for name in own]
         read = [*attributes, *carry]
         if at is None:
             numbers = match_columns(names, self.labels, [*read, *ignore], self.columns.only_labels)
@@ -169,17 +169,17 @@ class ColumnSpec:
             numbers, width, labels = [at], len(self.labels), None
         position = {name: place for place, name in enumerate(names)}
         texts = [position[name] for name in attributes] if self.read_attributes else []
-        wide = tuple(map(self._entries_of, self.columns.per_row, per_row)) if self.read_attributes else ()
+        wide = tuple(entries for _, entries in per_row) if self.read_attributes else ()
         if not self.read_probabilities:
             return ColumnSelection([], texts, grouped=wide, labels=labels)
         ids = None if self.columns.id_column is None else position[self.columns.id_column]
         return ColumnSelection(numbers, texts, [position[name] for name in carry], width, ids, wide, labels)
 
-    def _columns_of(self, role: str, column: str, names: Sequence[str]) -> tuple[str, ...]:
-        """The column of a role, or the columns of the entries of costs per row: fee.gp, fee.nurse."""
+    def _columns_of(self, role: str, column: str, names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The column of a role, or those of the entries of costs per row (fee.gp, fee.nurse), with these entries."""
         x = self.inputs.get(role.removeprefix(INPUT)) if role.startswith(INPUT) else None
         if x is None:
-            return (column,)
+            return (column,), ()
         found = table_columns(x, names, ignore=self.columns.ignore, labels=self.labels)
         if not found:
             lists = f", of lists, or {x.entry_columns[0]!r} and so on" if x.entry_columns else ""
@@ -187,11 +187,7 @@ class ColumnSpec:
         taken = [name for name in found if name in self.labels]
         if taken:
             raise InputError(f"column {taken[0]!r} is a label and an entry of input {x.name!r}: give a column of lists")
-        return found
-
-    def _entries_of(self, role: str, own: tuple[str, ...]) -> tuple[str, ...]:
-        x = self.inputs.get(role.removeprefix(INPUT)) if role.startswith(INPUT) else None
-        return () if x is None or own == (x.name,) else x.entries or ()
+        return found, () if found == (x.name,) else x.entries or ()
 
     def _list_column(self, names: list[str], lists: Sequence[int]) -> int | None:
         columns = self.columns

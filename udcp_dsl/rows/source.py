@@ -1,7 +1,8 @@
 """A source of more rows than fit into memory, which yields checked rows one batch at a time, in order.
 
 It is a plain object with the names of files and the columns to read. It can be read several times (except a stream),
-and sent to other processes.
+and sent to other processes. The columns of a table are matched by name; those of an array are in the order of the
+labels, or of the class names. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from udcp_dsl.expression.given import EntryColumns, RowInputs
 from udcp_dsl.expression.inputs import RowInput
 from udcp_dsl.files import PathLike, known_ending
 from udcp_dsl.rows.arrow import arrow_blocks
-from udcp_dsl.rows.columns import BlockedMatrix, id_texts, listed, sample_ids, to_array
-from udcp_dsl.rows.matrix import Matrix, arrange, names_of_classes
+from udcp_dsl.rows.columns import BlockedMatrix, listed, sample_texts, texts_of, to_array
+from udcp_dsl.rows.matrix import Matrix, names_of_classes, probabilities
 from udcp_dsl.rows.parts import (
     ARRAYS,
     MATRICES,
@@ -42,6 +43,8 @@ from udcp_dsl.threads import prefetch
 
 BATCH = 1 << 21  # entries of the matrix in memory at a time, per thread
 MEMORY_CELLS = 1 << 24  # largest matrix, in entries, that is read into memory; a larger one stays in its files
+_COLUMNS = (*MATRICES, ".txt", ".json")  # files with a single column
+_NO_LIMIT = 1 << 62
 _MEMORY_BYTES = 1 << 26  # the same limit in bytes, for files that do not say how many rows they have
 
 
@@ -174,9 +177,7 @@ class Source:
 
     def whole(self) -> Rows:
         """All rows, in memory."""
-        batches = list(self.batches(_NO_LIMIT))
-        rows = batches[0].rows if len(batches) == 1 else _concat_rows([batch.rows for batch in batches])
-        return rows if rows.ids is None else replace(rows, ids=sample_ids(rows.ids, len(rows)))
+        return _joined([batch.rows for batch in self.batches(_NO_LIMIT)])
 
     def stored(self) -> Rows:
         """All rows, with probabilities that stay in their files: they are read in blocks, and checked, at each use.
@@ -204,14 +205,12 @@ class Source:
         """All rows without their probabilities: P has no columns."""
         bare = replace(self, wanted=self.wanted.attributes_only)
         if self.wanted.columns.per_row:
-            rows = _concat_rows([batch.rows for batch in bare.batches(_NO_LIMIT)])
-        else:
-            n = self._counted() or 0
-            self._check_beside(n)
-            named = next(replace(self, wanted=self.wanted.probabilities_only, beside={}).batches(1)).rows.columns
-            block = Block(np.empty((n, 0)), [], columns=named)
-            rows = bare._checked(block, self.parts[0], 0, _TruthKindCheck(self.labels))
-        return rows if rows.ids is None else replace(rows, ids=sample_ids(rows.ids, len(rows)))
+            return bare.whole()
+        n = self._counted() or 0
+        self._check_beside(n)
+        named = next(replace(self, wanted=self.wanted.probabilities_only, beside={}).batches(1)).rows.columns
+        block = Block(np.empty((n, 0)), [], columns=named)
+        return _joined([bare._checked(block, self.parts[0], 0, _TruthKindCheck(self.labels))])
 
     def read(self) -> Rows:
         """All rows: in memory if they are few, or from a stream or an .npz; else `stored`."""
@@ -292,20 +291,16 @@ def block_rows(
     empty: bool = False,
 ) -> Rows:
     """The rows of a block, checked; `found` has their other columns, by role."""
+    P = block.values
     if wanted.read_probabilities:
-        values = arrange(block.values, wanted.labels, wanted.class_names if block.columns is None else None)
-        rows = rows_of(values, wanted.labels, logits=logits, normalize=normalize, empty=empty)
-    else:
-        rows = Rows(wanted.labels, block.values)
-    rows = replace(rows, columns=block.columns)
+        names = wanted.class_names if block.columns is None else None
+        P = probabilities(P, wanted.labels, class_names=names, logits=logits, normalize=normalize, empty=empty)
     entries = {ENTRIES[role]: column for role, column in found.items() if role in ENTRIES}
     ids = entries.pop("ids", None)
+    rows = Rows(wanted.labels, P, columns=block.columns)
     rows = rows_of(rows, wanted.labels, class_names=wanted.class_names, empty=empty, **entries)
     rows = replace(rows, inputs=wanted.inputs_of(found, len(rows)))
-    return rows if ids is None else replace(rows, ids=id_texts(ids, len(rows)))
-
-
-_NO_LIMIT = 1 << 62
+    return rows if ids is None else replace(rows, ids=np.array(texts_of(ids, "sample ids", len(rows)), dtype=np.str_))
 
 
 class _TruthKindCheck:
@@ -327,7 +322,8 @@ class _TruthKindCheck:
         return entries
 
 
-def _concat_rows(rows: Sequence[Rows]) -> Rows:
+def _joined(rows: Sequence[Rows]) -> Rows:
+    """The rows of several batches; warns if rows share an id."""
     first = rows[0]
 
     def column(name: str) -> Any:
@@ -335,16 +331,11 @@ def _concat_rows(rows: Sequence[Rows]) -> Rows:
         join: Any = RowInputs.joined if name == "inputs" else np.concatenate
         return None if parts[0] is None else join(parts)
 
-    return replace(first, **{x.name: column(x.name) for x in fields(first) if x.name not in NOT_PER_ROW})
-
-
-# Rows from files: probabilities, true labels, groups and ids.
-#
-# The columns of a table are matched by name; those of an array are in the order of the labels, or of the class names.
-# Nothing is unpickled.
-
-
-_COLUMNS = (*MATRICES, ".txt", ".json")
+    found = {x.name: column(x.name) for x in fields(first) if x.name not in NOT_PER_ROW} if len(rows) > 1 else {}
+    joined = replace(first, **found)
+    if joined.ids is not None:
+        sample_texts(joined.ids, len(joined))
+    return joined
 
 
 def read_rows(path: PathLike, labels: Sequence[str], *, row: int | None = None, **how: Any) -> Rows:

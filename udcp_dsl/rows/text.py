@@ -1,7 +1,8 @@
 """Text tables in blocks of rows: .csv, and JSON lines with one object per row.
 
 Errors name the line. Whether a cell that is not a probability is a number or a text depends on its whole column
-(`scalars`), so blocks contain the unconverted cells of a CSV.
+(`scalars`), so blocks contain the unconverted cells of a CSV. A text that a spreadsheet would execute as a formula, as
+=1+1, is written with an apostrophe in front, which our own reader removes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import re
 from array import array
 from collections.abc import Generator, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,6 +25,9 @@ from udcp_dsl.rows.arrow import Choose
 from udcp_dsl.rows.selection import Block, ColumnSelection
 
 NO_HEADER = "has no header, its first line is numbers: write the names of the columns above it"
+# Leading apostrophes match too, so that those of the text itself can be told from the one that is added.
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?", re.ASCII)
 _PLAIN_CSV_BYTES = 1 << 20  # below, reading takes less time than importing pyarrow
 _QUICK_BLOCK = 1 << 23  # bytes of text that are parsed at a time
@@ -219,7 +223,7 @@ def json_blocks(stream: IO[bytes], choose: Choose, most: int | None = None) -> I
     names = list(first[1])
     choice = choose(names, [i for i, name in enumerate(names) if isinstance(first[1][name], list)])
     wanted = [names[position] for position in choice.columns]
-    pending = _chained(first, lines)
+    pending = chain([first], lines)
     while rows := list(islice(pending, most)):
         values: list[list[float]] = []
         for line, row in rows:
@@ -238,11 +242,6 @@ def json_blocks(stream: IO[bytes], choose: Choose, most: int | None = None) -> I
         ids = None if choice.ids is None else texts[choice.texts.index(choice.ids)]
         numbers_of_rows = np.array(values, dtype=np.float64).reshape(len(rows), -1)
         yield Block(numbers_of_rows, choice.by_role(texts), carried, choice.labels, ids)
-
-
-def _chained(first: tuple[int, dict[str, Any]], rest: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[Any]:
-    yield first
-    yield from rest
 
 
 def _json_lines(stream: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -266,16 +265,6 @@ def _json_numbers(line: int, numbers: Any, width: int | None) -> list[float]:
         if isinstance(entry, bool) or not isinstance(entry, int | float):
             raise InputError(f"line {line}: {entry!r} is not a number")
     return numbers
-
-
-# Text in the cells of a CSV file, which a spreadsheet must not execute as a formula such as =1+1.
-#
-# An apostrophe before such a text prevents that; our own reader removes it again.
-
-
-# Leading apostrophes match too, so that those of the text itself can be told from the one that is added.
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 
 
 def looks_like_formula(text: str) -> bool:

@@ -22,6 +22,7 @@ from udcp_dsl.files import ARROW, PathLike, atomic_write, growing_array, known_e
 from udcp_dsl.rows.text import looks_like_formula, to_cell
 
 SETS = (*ARROW, ".csv", ".jsonl", ".npy")
+P_VALUES = (".npy", ".csv")
 _BLOCK = 1 << 22  # mask entries written at a time
 
 
@@ -264,9 +265,6 @@ def _parquet(pa: Any, file: Path, schema: Any) -> Any:
 def _npy(file: Path, ending: str) -> Iterator[Write]:
     with growing_array(file, np.dtype(bool)) as append:
         yield lambda block: append(block.sets.mask)
-
-
-P_VALUES = (".npy", ".csv")
 
 
 @contextmanager

@@ -194,13 +194,19 @@ def test_rows_are_counted_when_they_are_written(parted: bool, tmp_path: Path, mo
         work.reach(done, total)
         shown.append(work.part or 0.0)
 
-    write = predicting._FileWriter.__call__
+    open_sets = predicting.open_sets
 
-    def counted(writer: predicting._FileWriter, block: predicting.OutputBlock) -> None:
-        write(writer, block)
-        written.append(written[-1] + len(block.sizes))
+    @contextmanager
+    def counting(path: Path) -> Iterator[Callable[[predicting.OutputBlock], None]]:
+        with open_sets(path) as write:
 
-    monkeypatch.setattr(predicting._FileWriter, "__call__", counted)
+            def counted(block: predicting.OutputBlock) -> None:
+                write(block)
+                written.append(written[-1] + len(block.sizes))
+
+            yield counted
+
+    monkeypatch.setattr(predicting, "open_sets", counting)
     level = predictor.alphas[0]
     with predictor.oracle.on_progress(listen):
         if parted:

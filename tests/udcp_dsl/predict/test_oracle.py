@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import udcp_dsl as udcp
 import udcp_dsl.predict.oracle
 from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.predict.oracle import Oracle, as_thresholds, make_oracle, oracle_names
+from udcp_dsl.rows.rows import rows_of
 
 LOSS: Any = SimpleNamespace(labels=("a", "b", "c"), inputs={})
 P = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
@@ -279,3 +281,9 @@ def test_no_compiler_is_imported_before_something_is_scored() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_rows_for_another_number_of_labels_are_refused() -> None:
+    oracle = make_oracle("lac", udcp.loads("labels {a, b, c} loss l = size"))
+    with pytest.raises(InputError, match="the rows have probabilities of 2 labels, but the loss has 3"):
+        oracle.scores(rows_of([[0.5, 0.5]], ["a", "b"]))

@@ -89,7 +89,7 @@ def wide(ordinary: Comparison) -> Comparison:
             replace(by_cell[loss, of(oracle), alpha, split], oracle=oracle)
             for loss in ordinary.names for oracle in names for alpha in ordinary.alphas for split in range(3)
         ),
-        curves={(loss, oracle): ordinary.curves[loss, of(oracle)] for loss in ordinary.names for oracle in names},
+        along={(loss, oracle): ordinary.along[loss, of(oracle)] for loss in ordinary.names for oracle in names},
         examples={
             loss: tuple(
                 replace(x, sets=spread(x.sets), costs=spread(x.costs), terms=spread(x.terms)) for x in examples

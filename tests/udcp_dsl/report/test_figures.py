@@ -83,10 +83,10 @@ def crowded(hostile: Comparison) -> Comparison:
     """More oracles than are likely, one of them with a long name, and more terms than have colours."""
     oracles = ["base", "lac", "raps", "penalized", "ratio", "greedy", "price", "ilp", "my own oracle, a good one"]
     terms = {f"{i} * any(category_{i}) and more, and yet more, and on and on": i - 2.0 for i in range(9)}
-    run, (points, *_) = hostile.runs[0], hostile.curves.values()
+    run, (curve, *_) = hostile.runs[0], hostile.along.values()
     measured = replace(run.evaluation, cost_by_term=terms)
     runs = tuple(replace(run, oracle=oracle, evaluation=measured) for oracle in oracles)
-    return replace(hostile, runs=runs, curves={("l", oracle): points for oracle in oracles})
+    return replace(hostile, runs=runs, along={("l", oracle): curve for oracle in oracles})
 
 
 # The others have fewer oracles and terms, which are easier to place.
@@ -165,7 +165,7 @@ def test_names_of_losses_make_names_of_files(smallest: Comparison) -> None:
         losses=(loss,) * 3,
         names=names,
         runs=tuple(replace(run, loss=name) for run in smallest.runs for name in names),
-        curves={},
+        along={},
     )
     stems = [name.partition("-cost-by-term")[0] for f in figures(several) if "cost-by-term" in (name := f.name)]
     assert stems == ["1-a-b-l", "2-a-b-l", "c"]

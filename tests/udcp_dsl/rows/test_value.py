@@ -174,6 +174,13 @@ def test_frames_and_series_of_different_indexes_are_not_joined_by_position() -> 
         rows_of(frame, ABC, y=y[:2])
 
 
+def test_rows_that_are_given_again_lose_what_stages_added() -> None:
+    rows = rows_of(GOOD, ABC).with_columns(top=np.ones(len(GOOD)), place=np.arange(len(GOOD)))
+    for names in (None, ABC):
+        again = rows_of(rows, ABC, class_names=names)
+        assert (again.top, again.place) == (None, None)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_the_highest_probability_is_that_of_any_layout(dtype: type) -> None:
     P = np.random.default_rng(0).dirichlet(np.full(7, 0.05), 500).astype(dtype)
