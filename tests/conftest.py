@@ -293,12 +293,10 @@ def every_classifier() -> None:
 def few_classifiers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Validation tries coverage with three kinds of classifiers, in a fifth of the time, but for `every_classifier` and
     in the slow run."""
-    from udcp_dsl.check import coverage as coverage_trials
-    from udcp_dsl.check.coverage import CLASSIFIERS
+    from udcp_dsl.check import coverage
 
     if not slow_run(request.config) and "every_classifier" not in request.fixturenames:
-        kinds = ("overconfident", "saturated", "tied")
-        monkeypatch.setattr(coverage_trials, "CLASSIFIERS", {kind: CLASSIFIERS[kind] for kind in kinds})
+        monkeypatch.setattr(coverage, "TRIED", ("overconfident", "saturated", "tied"))
 
 
 @pytest.fixture

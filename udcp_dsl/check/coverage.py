@@ -1,10 +1,11 @@
-"""Simulated coverage, compared with its exact distribution: generated classifiers, repeated splits, no tolerance.
+"""Does coverage hold, for good classifiers and bad? Simulated coverage is compared with its exact distribution.
 
 Take n_cal calibration points and n_test test points, all independent, and break ties among scores at random. Then the
 number of covered test points is beta-binomial (`coverage_law`). A test point that ties with the threshold is in the set
 {s <= tau}, but counts as covered only if the random order puts it below the threshold (`covered_with_random_ties`). So
 the distribution is exact, with or without ties, and a count too high is as suspect as one too low. The sum over repeats
-has the convolution power of this distribution.
+has the convolution power of this distribution. The probability that a correct predictor fails any of several trials is
+at most their family-wise error; randomised sets have binomial counts.
 """
 
 from __future__ import annotations
@@ -363,13 +364,10 @@ def assert_coverage(
         raise AssertionError(str(trials))
 
 
-# Does coverage hold, for classifiers like the user's and worse? Counts are compared with their exact distribution.
-#
-# Ties are broken at random (`udcp_dsl.check.coverage`), so that the number covered is beta-binomial, or binomial for
-# randomised sets. The probability that a correct predictor fails any test is at most the printed family-wise error.
-
+# What a validation tries.
 
 QUESTION = "does coverage hold, for good classifiers and bad?"
+TRIED: Sequence[str] = tuple(CLASSIFIERS)
 _QUICK = ("top three", "certain", "one label alive")  # few labels have mass, so that a row is solved quickly
 _SLOW_POINTS = 39  # most calibration points for one that solves row by row
 _LARGE = 300
@@ -390,7 +388,7 @@ def coverage(
     `chosen`.
     """
     trials: dict[str, list[Trials]] = {item.name: [] for item in chosen}
-    untried = {(item.name, alpha): dict.fromkeys(CLASSIFIERS) for item in chosen if not item.slow for alpha in alphas}
+    untried = {(item.name, alpha): dict.fromkeys(TRIED) for item in chosen if not item.slow for alpha in alphas}
     longest: dict[tuple[str, Fraction], float] = {}
     broken: dict[str, CounterExample] = {}
     in_turn = sorted(chosen, key=lambda item: (item.name != DEFAULT, item.slow))
@@ -434,7 +432,7 @@ def _no_time(name: str, alpha: Fraction, kinds: Iterable[str]) -> Verdict:
 
 def judged(trials: dict[str, list[Trials]], family_wise: float) -> Iterator[Verdict]:
     """A verdict per name: neither one trial nor all of them pooled may deviate more than chance allows."""
-    many = sum(map(len, trials.values()))
+    alarming = significant_trials([t for every in trials.values() for t in every], family_wise / 2)
     for name, every in trials.items():
         claim = f"{name}: {COVERAGE}"
         if not every:
@@ -442,12 +440,12 @@ def judged(trials: dict[str, list[Trials]], family_wise: float) -> Iterator[Verd
             yield Verdict(claim, None, 0, why)
             continue
         points = sum(t.repeats * t.n_test for t in every)
-        alarming = [t for t in every if t.chance < family_wise / 2 / many]
+        own = [t for t in alarming if t in every]
         together = pooled_chance(every)
         note = f"{counted(len(every), 'trial')}, p = {together:.2g} together"
         example = None
-        if alarming:
-            example = CounterExample(str(min(alarming, key=lambda t: (t.n_cal, t.repeats * t.n_test, t.chance))))
+        if own:
+            example = CounterExample(str(min(own, key=lambda t: (t.n_cal, t.repeats * t.n_test, t.chance))))
         elif together < family_wise / 2 / len(trials):
             fair = sum(t.fair for t in every)
             expected = sum(float(t.law @ np.arange(t.law.size)) for t in every)
@@ -469,11 +467,11 @@ def _trials(
         problem, sizes = Problem.generated(loss.K, rng), {"n_cal": 3 * need if item.tuned else need, "n_test": need}
         about = f"{item.name}, {problem.kind} classifier"
         yield problem.kind, coverage_trials(predictor, problem, repeats=1, rng=rng, name=about, **sizes)
-    every = list(enumerate(CLASSIFIERS))
+    every = list(enumerate(TRIED))
     for place, kind in every[number % 3 :: 3] if item.tuned else every:  # tuning takes most of the time
         dtype = (np.float64, np.float32, np.float16)[int(rng.integers(3))]
         problem = Problem.generated(loss.K, rng, kind=kind, dtype=dtype)
-        large = (place + number + 1) % len(CLASSIFIERS) == 0  # in round 0 the last one: trial times are known then
+        large = (place + number + 1) % len(TRIED) == 0  # in round 0 the last one: trial times are known then
         n_cal = max(_LARGE, 2 * need) if large else int(rng.choice([need, 2 * need, 3 * need + 1]))
         sizes = {"n_cal": 3 * n_cal if item.tuned else n_cal, "n_test": 100 if large else 30}
         about = f"{item.name}, {kind} classifier, {np.dtype(dtype)}"

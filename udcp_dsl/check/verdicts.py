@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -65,6 +65,14 @@ class Verdict:
         if self.holds is None:
             return "not run" if self.applies else "does not apply"
         return "holds" if self.holds else "fails"
+
+
+def assert_verdicts(name: str, verdicts: Iterable[Verdict]) -> None:
+    """Raise AssertionError with the counter-example of the first claim about `name` that fails."""
+    for verdict in verdicts:
+        if verdict.holds is False:
+            against = verdict.claim if verdict.counter_example is None else verdict.counter_example.text
+            raise AssertionError(f"{name}: {against}")
 
 
 _CLAIM = (
