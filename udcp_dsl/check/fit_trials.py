@@ -14,9 +14,8 @@ import numpy as np
 from udcp_dsl.check.verdicts import CounterExample, Verdict
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.fit import fit_params
-from udcp_dsl.fit.affine import not_affine
 from udcp_dsl.fit.cases import at_values
-from udcp_dsl.fit.comparisons import fitted_ranges
+from udcp_dsl.fit.comparisons import fitted_ranges, not_affine
 from udcp_dsl.fit.polytope import relative_margins
 from udcp_dsl.fit.suggestions import candidate_sets
 

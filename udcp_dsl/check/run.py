@@ -42,9 +42,7 @@ from udcp_dsl.spec_warnings import some_rows, spec_warnings
 if TYPE_CHECKING:
     from udcp_dsl.check.coverage import Source
     from udcp_dsl.check.oracles import Chosen
-    from udcp_dsl.check.verdicts import Plan, Stage, Verdict
     from udcp_dsl.expression.domain import Floats
-    from udcp_dsl.loss import Loss
 
 FAMILY_WISE = 1e-6
 DEFAULT_BUDGET = 60.0

@@ -13,7 +13,6 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError, SpecError
 from udcp_dsl.expression.domain import Bools, Floats
-from udcp_dsl.fit.affine import not_affine, params_read
 from udcp_dsl.fit.cases import ENDING, Case, CostCase, at_values, cases_of, parse_cases
 from udcp_dsl.fit.comparisons import (
     AffineCosts,
@@ -22,6 +21,8 @@ from udcp_dsl.fit.comparisons import (
     both_sides,
     comparisons_of,
     fitted_ranges,
+    not_affine,
+    params_read,
 )
 from udcp_dsl.fit.polytope import Polytope, comparison_scores
 from udcp_dsl.fit.result import Fit, FittedCase, FittedParam
