@@ -170,8 +170,7 @@ class _PromiseTrials:
     def repair(self, rng: np.random.Generator) -> tuple[float, float]:
         n = MIN_ROWS_IN_ALL + int(rng.integers(50))
         predictor, P, y = self._calibrated(rng, n, repair="auto")
-        left = predictor.calibrated.n
-        return self._covers(predictor, P, y), rank(left, self._alpha) / (left + 1)
+        return self._at_rank(predictor, P, y)
 
     def miss(self, rng: np.random.Generator) -> tuple[float, float]:
         """`miss` is a random multiple of the range of the loss, and is raised until an alpha is found for it."""
@@ -187,8 +186,7 @@ class _PromiseTrials:
             except AbstainingIsCheapest:  # decided by the rows of alpha alone
                 worth *= 4
                 continue
-            left = predictor.calibrated.n
-            return self._covers(predictor, P, y), rank(left, predictor.alphas[0]) / (left + 1)
+            return self._at_rank(predictor, P, y)
 
     def decision(self, rng: np.random.Generator) -> tuple[float, float]:
         """The decision for the fresh row tells how many rows set its threshold; with too few, all sets are full."""
@@ -242,8 +240,7 @@ class _PromiseTrials:
             except LimitError:
                 share = 1.0 if share > 1 - 1e-3 else (share + 1) / 2
                 continue
-            left = predictor.calibrated.n
-            return self._covers(predictor, P, y), min(1.0, rank(left, self._alpha) / (left + 1))
+            return self._at_rank(predictor, P, y)
 
     def _with_scaled_limits(self, share: float) -> Loss:
         """The loss with the bound of each limit at this share of the range of its expression."""
@@ -341,6 +338,13 @@ class _PromiseTrials:
     def _check_size(self, n: int) -> None:
         if n > _MOST_POINTS:
             raise InputError(f"alpha {show_level(self._alpha)} needs {n} calibration rows in each of many trials")
+
+    def _at_rank(
+        self, predictor: SetPredictor, P: np.ndarray[Any, Any], y: np.ndarray[Any, Any]
+    ) -> tuple[float, float]:
+        """Whether the last row is covered, and the chance of that, by the rank among the rows left for the threshold."""
+        left = predictor.calibrated.n
+        return self._covers(predictor, P, y), min(1.0, rank(left, predictor.alphas[0]) / (left + 1))
 
     def _covers(self, predictor: SetPredictor, P: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> float:
         return self._inside(predictor.predict_set(P[-1:]).mask, y[-1:])

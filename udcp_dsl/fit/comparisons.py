@@ -112,8 +112,7 @@ class Comparison:
     @property
     def place(self) -> str:
         """The file and line of the case; empty if it is not from a file."""
-        span = self.case.span
-        return "" if span is None else f"{span.source.name}:{span.source.position(span.start)[0]}"
+        return _place(self.case)
 
 
 def fitted_ranges(loss: Loss) -> dict[str, tuple[float, float]]:
@@ -145,23 +144,23 @@ def comparisons_of(loss: Loss, cases: Sequence[Case], ranges: Ranges) -> tuple[C
 def _comparison(loss: Loss, case: Case) -> Comparison:
     claim = case.claim
     assert isinstance(claim, CostCase)
+    named = f"case {case.name!r}" + (f" ({_place(case)})" if case.span else "")
     try:
         at_values(loss, case.params)
         left = loss.mask(claim.members)
         right = claim.other if isinstance(claim.other, float) else loss.mask(claim.other)
     except InputError as error:
-        raise InputError(f"{_named(case)}: {error}") from None
+        raise InputError(f"{named}: {error}") from None
     except SpecError as error:
-        raise InputError(f"{_named(case)}: {error.diagnostics[0].message}") from None
+        raise InputError(f"{named}: {error.diagnostics[0].message}") from None
     if claim.sign in ("<", "<="):
         return Comparison(case, right, left, claim.sign.replace("<", ">"), case.params)
     return Comparison(case, left, right, claim.sign, case.params)
 
 
-def _named(case: Case) -> str:
+def _place(case: Case) -> str:
     span = case.span
-    place = "" if span is None else f" ({span.source.name}:{span.source.position(span.start)[0]})"
-    return f"case {case.name!r}{place}"
+    return "" if span is None else f"{span.source.name}:{span.source.position(span.start)[0]}"
 
 
 @dataclass(frozen=True)

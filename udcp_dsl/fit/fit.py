@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from udcp_dsl.fit.comparisons import (
 )
 from udcp_dsl.fit.polytope import Polytope, comparison_scores
 from udcp_dsl.fit.result import Fit, FittedCase, FittedParam
-from udcp_dsl.fit.suggestions import Suggestion, sampled, suggested, suggested_inputs
+from udcp_dsl.fit.suggestions import Suggestion, sampled, suggested
 from udcp_dsl.language.parse import read_source
 from udcp_dsl.loss import Loss
 
@@ -161,11 +161,10 @@ def _fit_affine(
         x = polytope.nearest(start, t if t > 1e-12 else 0.0)
     x = _rounded(polytope.score, ranges, x, start)
     suggestion = None
-    row = suggested_inputs(loss)
-    if rng is not None and row is not None:
+    if rng is not None:
         solutions = sampled(polytope, rng)
 
-        def costs(masks: Bools) -> Floats:
+        def costs(masks: Bools, row: Mapping[str, float]) -> Floats:
             return AffineCosts.of(loss, masks, ranges, row).at(solutions)
 
         suggestion = suggested(loss, costs, solutions, polytope.widths, rng)
@@ -207,13 +206,12 @@ def _fit_by_search(
     met = np.vstack([found.solutions, x])
     solutions = {name: (float(met[:, i].min()), float(met[:, i].max())) for i, name in enumerate(ranges)}
     suggestion = None
-    row = suggested_inputs(loss)
-    if suggest and row is not None:
+    if suggest:
         some = rng.permutation(met)[:_SAMPLES_SEARCHED]
-        made = [at_values(loss, {**row, **dict(zip(ranges, values.tolist(), strict=True))}) for values in some]
         widths = np.array([high - low for low, high in ranges.values()])
 
-        def costs(masks: Bools) -> Floats:
+        def costs(masks: Bools, row: Mapping[str, float]) -> Floats:
+            made = [at_values(loss, {**row, **dict(zip(ranges, values.tolist(), strict=True))}) for values in some]
             return np.stack([one.batch(masks) for one in made], axis=1)
 
         suggestion = suggested(loss, costs, some, widths, rng)

@@ -159,6 +159,11 @@ class DeclarationGenerator(Draws):
     def K(self) -> int:
         return len(self.vocabulary.labels)
 
+    @property
+    def _unambiguous(self) -> list[tuple[ast.Ref, tuple[str, ...]]]:
+        """The families whose categories have different names."""
+        return [x for x in self.vocabulary.families if len(set(x[1])) == len(x[1])]
+
     # Labels
 
     def _labels(self, K: int) -> tuple[str, ...]:
@@ -182,8 +187,7 @@ class DeclarationGenerator(Draws):
             column = named(self._key) if self.coin() else None
             body = ast.File("labels.csv", column, span=NOWHERE)
         elif how == "json":
-            self.files["labels.json"] = _json(list(labels))
-            body = ast.File("labels.json", span=NOWHERE)
+            body = self._json_file("labels", list(labels))
         self.declarations.append(ast.Labels(body, span=NOWHERE))
         return labels
 
@@ -236,6 +240,10 @@ class DeclarationGenerator(Draws):
         found_anyway = key_first or (of_labels and self._labels_have_column)
         return path, None if found_anyway and self.coin() else named(self._key)
 
+    def _json_file(self, name: str, value: object) -> ast.File:
+        self.files[f"{name}.json"] = _json(value)
+        return ast.File(f"{name}.json", span=NOWHERE)
+
     # Declarations, by kind
 
     def _costs(self, number: int) -> None:
@@ -245,11 +253,10 @@ class DeclarationGenerator(Draws):
         self.vocabulary.costs.append(reference(name))
 
     def _family_costs(self, number: int) -> None:
-        unambiguous = [x for x in self.vocabulary.families if len(set(x[1])) == len(x[1])]
-        if not unambiguous:
+        if not self._unambiguous:
             return
         name = f"w{number}"
-        family, names = self.pick(unambiguous)
+        family, names = self.pick(self._unambiguous)
         body, default = self._cost_body(name, names, of_labels=False)
         self.declarations.append(ast.Costs(named(name), family, body, default, span=NOWHERE))
         self.vocabulary.family_costs.append((family, reference(name)))
@@ -264,8 +271,7 @@ class DeclarationGenerator(Draws):
             path, by = self._table(name, keys, {column: values, "other": keys}, of_labels=of_labels)
             return ast.File(path, named(column), by, span=NOWHERE), None
         if how == "json":
-            self.files[f"{name}.json"] = _json(dict(zip(keys, values, strict=True)))
-            return ast.File(f"{name}.json", span=NOWHERE), None
+            return self._json_file(name, dict(zip(keys, values, strict=True))), None
         if how == "npy":
             self.files[f"{name}.npy"] = _npy(np.array(values))
             return ast.File(f"{name}.npy", span=NOWHERE), None
@@ -288,8 +294,7 @@ class DeclarationGenerator(Draws):
             path, by = self._table(name, self.vocabulary.labels, {column: flags})
             body = ast.File(path, named(column), by, span=NOWHERE)
         elif how == "json":
-            self.files[f"{name}.json"] = _json(labels)
-            body = ast.File(f"{name}.json", span=NOWHERE)
+            body = self._json_file(name, labels)
         self.declarations.append(ast.Category(named(name), body, span=NOWHERE))
         self.vocabulary.categories.append(reference(name))
 
@@ -314,8 +319,7 @@ class DeclarationGenerator(Draws):
             body: tuple[ast.Member, ...] | ast.File = ast.File(path, named(column), by, span=NOWHERE)
             members = {n: members[n] for n in dict.fromkeys(of_label[y] for y in sorted(of_label))}
         elif how == "json":
-            self.files[f"{name}.json"] = _json({n: [labels[y] for y in inside] for n, inside in members.items()})
-            body = ast.File(f"{name}.json", span=NOWHERE)
+            body = self._json_file(name, {n: [labels[y] for y in inside] for n, inside in members.items()})
         else:
             body = tuple(
                 ast.Member(named(n), self._items([labels[y] for y in inside]), span=NOWHERE)
@@ -340,8 +344,7 @@ class DeclarationGenerator(Draws):
             path, by = self._table(name, labels, columns)
             body = ast.File(path, None, by, tuple(map(named, levels)), span=NOWHERE)
         elif how == "json":
-            self.files[f"{name}.json"] = _json(_nested(labels, paths, ()))
-            body = ast.File(f"{name}.json", span=NOWHERE)
+            body = self._json_file(name, _nested(labels, paths, ()))
         else:
             body = self._branches(paths, ())
         self.declarations.append(ast.Hierarchy(named(name), body, span=NOWHERE))
@@ -456,9 +459,8 @@ class DeclarationGenerator(Draws):
         self.vocabulary.costs.append(reference(name))
 
     def _row_family_costs(self, number: int) -> None:
-        unambiguous = [family for family, names in self.vocabulary.families if len(set(names)) == len(names)]
-        if unambiguous:
-            family = self.pick(unambiguous)
+        if self._unambiguous:
+            family, _ = self.pick(self._unambiguous)
             name = self._per_row(f"rw{number}", family)
             self.vocabulary.family_costs.append((family, reference(name)))
 
