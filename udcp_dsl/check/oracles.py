@@ -3,6 +3,9 @@
 Brute force tries all sets of up to 12 labels. With more labels, 8 of them get all the mass: if the loss is proved
 monotone, no other label can make a set cheaper. On all labels, no set of another oracle may beat an optimal one:
 neither S_mu in L - mu p, if the sets are nested, nor the exact set of a given mass in cost.
+
+A score that depended on the true label, on other rows or on earlier calls would void coverage. The definitions are
+computed label by label, with masses as exact rationals, and costs from the interpreter, which adds in its own order.
 """
 
 from __future__ import annotations
@@ -61,6 +64,7 @@ _SLOW_SECONDS = 5e-3  # seconds per row above which an exact search gets fewer c
 _LEVEL = 0.9
 _TOLERANCE = 1e-9  # relative, of costs and prices: rounding from another order of addition
 _EXACT = ("base", "lac", "raps")  # scores without costs: equal to the formula to the last bit
+Formula = Callable[["Loss", Sequence[float], Mapping[str, object]], list[float]]
 
 
 @dataclass(frozen=True)
@@ -434,9 +438,6 @@ def _not_tried(loss: Loss, chosen: Sequence[Chosen]) -> Iterator[Verdict]:
             yield Verdict(f"price: {_UNBEATEN['price']}", None, 0, why, applies=False)
 
 
-# Consistency: a score that depended on the true label, on other rows or on earlier calls would void coverage.
-
-
 def assert_faces(oracle: Oracle, P: Probabilities, *, seed: int = 0) -> None:
     """Fail if `scores`, `score_of`, `sets` and `first` of an oracle disagree, in the last bit, on some rows.
 
@@ -611,9 +612,6 @@ INDEPENDENCE: Mapping[str, Check] = {"repeated calls": _repeated, "rows on their
 MADE_ALIKE: Mapping[str, Check] = {"oracles made alike": _fresh}
 
 
-# Check the scores of the price oracle by brute force over all sets to choose from.
-
-
 def price_fault(
     scores: Sequence[float] | Floats, p: Floats, masks: Bools, costs: Floats, *, tolerance: float = 1e-9
 ) -> tuple[int, str] | None:
@@ -657,14 +655,6 @@ def _breakpoints(mass: Floats, costs: Floats) -> list[float]:
         at = steepest[mass[steepest].argmax()]
         found.append(max(float(slopes.min()), *found[-1:], 0.0))
     return found
-
-
-# The scores of the oracles straight from their definitions: label by label, with masses as exact rationals.
-#
-# Costs come from the interpreter, which adds in its own order: the oracles' scores must equal these up to rounding.
-
-
-Formula = Callable[["Loss", Sequence[float], Mapping[str, object]], list[float]]
 
 
 def falling(p: Sequence[float]) -> list[int]:

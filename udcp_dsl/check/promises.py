@@ -342,7 +342,7 @@ class _PromiseTrials:
     def _at_rank(
         self, predictor: SetPredictor, P: np.ndarray[Any, Any], y: np.ndarray[Any, Any]
     ) -> tuple[float, float]:
-        """Whether the last row is covered, and the chance of that, by the rank among the rows left for the threshold."""
+        """Whether the last row is covered, and the chance of that by the rank among the rows that set the threshold."""
         left = predictor.calibrated.n
         return self._covers(predictor, P, y), min(1.0, rank(left, predictor.alphas[0]) / (left + 1))
 

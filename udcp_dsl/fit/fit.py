@@ -1,4 +1,9 @@
-"""`fit_params`: fit the parameters of a loss to comparisons of sets."""
+"""`fit_params`: fit the parameters of a loss to comparisons of sets.
+
+If the loss is affine in them, linear programs find the exact solution. Otherwise a bounded search tries points spread
+over the ranges, then ever shorter steps from the best point. A solution that it finds is valid, since every point is
+evaluated; finding none proves nothing, and the ranges cover only the points found.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +40,8 @@ Claim: TypeAlias = Case | tuple[Collection[str], str, Collection[str] | float]
 
 _SAMPLES_SEARCHED = 60  # solutions of a search that are used to suggest a comparison
 _LOSS_OF_MARGIN = 1e-3  # largest relative loss of margin by rounding the values
+_SPREAD, _STEPS = 250, 250
+_SHORTEST = 1e-4  # size of the last steps, in units of the ranges
 
 
 def fit_params(
@@ -264,16 +271,6 @@ def _fit(
         why_not_exact=why,
         held={name: loss.params[name] for name in loss.params if name in params_read(loss) and name not in ranges},
     )
-
-
-# Fit parameters by a bounded search, if the loss is not affine in them.
-#
-# It tries points spread over the ranges, then ever shorter steps from the best point. A solution that it finds is
-# valid, since every point is evaluated; finding none proves nothing, and the ranges cover only the points found.
-
-
-_SPREAD, _STEPS = 250, 250
-_SHORTEST = 1e-4  # size of the last steps, in units of the ranges
 
 
 @dataclass(frozen=True)
