@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.check.samples import few_rows
+from udcp_dsl.check.samples import drawn_inputs
 from udcp_dsl.check.verdicts import COVERAGE, DEFAULT, CounterExample, Verdict, raised
 from udcp_dsl.diagnostics import InputError, SpecWarning, keeping_warnings
 from udcp_dsl.expression.rows.declared import RowInput
@@ -40,6 +40,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Classifier: TypeAlias = Callable[[Floats, Floats, np.random.Generator], Floats]
 
 _POOL = 7  # distinct rows of a problem whose rows repeat
+_DISTINCT = 8  # distinct inputs of rows, as each needs an oracle of its own
 
 CLASSIFIERS: Mapping[str, Classifier] = {
     "calibrated": lambda q, own, rng: q,
@@ -76,7 +77,7 @@ def drawn_rows(
         rows = own(n, rng)
         return rows.P, rows.truth, rows.inputs
     P, y = source.draw(n, rng)
-    return P, y, inputs_of(declared, few_rows(declared, n, rng), n)
+    return P, y, inputs_of(declared, drawn_inputs(declared, n, rng, distinct=_DISTINCT), n)
 
 
 @dataclass(frozen=True, eq=False)

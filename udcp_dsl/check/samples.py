@@ -30,7 +30,6 @@ _MANY, _LARGEST = 300, 100
 T = TypeVar("T")
 Probabilities = npt.NDArray[np.floating[Any]]
 Row: TypeAlias = Mapping[str, Any] | None  # the inputs of one row; None if there are none
-_DISTINCT = 8
 
 
 def all_masks(K: int) -> Bools:
@@ -245,11 +244,6 @@ def shown_row(row: Row) -> str:
 def of_a_row(loss: Loss, rng: np.random.Generator) -> Loss:
     """The loss of a row with random inputs; unchanged if it reads none."""
     return loss.at(drawn_row(loss, rng)) if loss.inputs else loss
-
-
-def few_rows(declared: Mapping[str, RowInput], n: int, rng: np.random.Generator) -> dict[str, Floats] | None:
-    """`drawn_inputs` with few distinct rows, so that few oracles have to be made."""
-    return drawn_inputs(declared, n, rng, distinct=_DISTINCT)
 
 
 def _column(x: RowInput, n: int, rng: np.random.Generator) -> Floats:
