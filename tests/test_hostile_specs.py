@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,29 @@ BOMBS = {
     + ", n0 { 0..9999 } }\nloss l = 2 * diameter(h) + 0.5 * count(h.level(1)) + 0.01 * size",
     "a table of a million labels": "labels 0..999999  category c { 0..499999 }\nloss l = size(c) ^ 2 + 0.01 * size",
     "a choice among a million labels": "labels 0..999999\nloss l = if any({ 1, 2 }) then size ^ 2 else 3 * size",
+}
+
+
+def _different_costs(K: int, terms: Iterable[str]) -> str:
+    costs = ", ".join(f"{i}: {i}.{i % 97 + 1}" for i in range(K))
+    return f"labels 0..{K - 1}\ncosts c {{ {costs} }}\nloss l = " + " + ".join(terms)
+
+
+BOMBS |= {
+    "largest of different costs": _different_costs(2000, (f"{i + 1} * max(c)" for i in range(2500))),
+    "largest of different costs, cut off": _different_costs(2000, (f"min(max(c), {i + 1})" for i in range(1500))),
+    "comparisons of the largest cost": _different_costs(2000, (f"(max(c) >= {i + 1}) * sum(c)" for i in range(1500))),
+    "comparisons of two set functions": _different_costs(300, (f"(sum(c) >= {i + 1} * max(c))" for i in range(2500))),
+    "largest of several different costs": _different_costs(2800, ["size"]).replace(
+        "\nloss",
+        "".join(
+            f"\ncosts c{i} {{ " + ", ".join(f"{y}: {y * (2 * i + 3) % 2800}" for y in range(2800)) + " }"
+            for i in range(8)
+        )
+        + "\nloss",
+    )
+    + "".join(f" + max(c{i})" for i in range(8)),
+    "comparisons of sums": _different_costs(3000, (f"(sum(c) >= {i + 1})" for i in range(300))),
 }
 NODES = 100_000
 FILES = {

@@ -89,6 +89,20 @@ _SILENCE = (
         (BOMBS, "-k", "quickly"),
     ),
     Fault(
+        "hostile specs: different costs of max(c) and comparisons count as one array",
+        "udcp_dsl/compile/type_checker.py",
+        "if value is not None and self._room.take_node(expr, value.node) else None",
+        "if value is not None else None",
+        (BOMBS, "-k", "quickly"),
+    ),
+    Fault(
+        "validation: no values break monotonicity",
+        "udcp_dsl/check/facts.py",
+        "return _MONOTONICITY_SIGNS[name] * (v[:, 0] - v[:, 1])",
+        "return -np.abs(v[:, 0] - v[:, 1])",
+        ("tests/test_generated_specs.py", "-k", "false_fact or wrong_sets"),
+    ),
+    Fault(
         "saved: half of a surrogate pair is read",
         _SAVED,
         "if _ESCAPED_SURROGATE.search(text) and not _is_text(content):",

@@ -19,8 +19,16 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, Phase, given, settings
 
 import udcp_dsl as udcp
-from udcp_dsl.check import GeneratedSpec, all_masks, assert_facts, assert_lowers, assert_meaning, promises, specs
-from udcp_dsl.check import coverage as coverage_trials
+from udcp_dsl.check import (
+    GeneratedSpec,
+    all_masks,
+    assert_facts,
+    assert_lowers,
+    assert_meaning,
+    coverage,
+    promises,
+    specs,
+)
 from udcp_dsl.check.oracles import FORMULAS, greedy_fault
 from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import OracleError
@@ -31,7 +39,7 @@ from udcp_solvers.greedy_orders.incremental_cost import grow
 
 NAMES = sys.argv[1:]
 promises.promises = lambda *asked: []  # they know nothing of atoms, and have tests of their own
-coverage_trials.TRIED = ("overconfident",)  # likewise
+coverage.TRIED = ("overconfident",)  # likewise
 # As tests/conftest.py does it: hypothesis would read the source of all modules that are loaded.
 with contextlib.suppress(ImportError, AttributeError):
     from hypothesis.internal.conjecture import providers

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from udcp_dsl.check.coverage import CLASSIFIERS, Problem, coverage_trials, pooled_chance, significant_trials
+from udcp_dsl.check.coverage import CLASSIFIERS, Problem, coverage_trials, judged
 from udcp_dsl.check.oracles import FACES, INDEPENDENCE, MADE_ALIKE, first_fault
 from udcp_dsl.check.samples import hard_rows, varied_rows
+from udcp_dsl.check.verdicts import assert_verdicts
 from udcp_dsl.diagnostics import InputError, OracleError
 from udcp_dsl.loss import loads
 from udcp_dsl.predict.oracle import ExternalOracle, Oracle
@@ -153,7 +154,7 @@ def _assert_on(
         fault = first_fault(lambda: oracle, P, seed, {**FACES, **INDEPENDENCE}, anew=anew)
         fault = fault or first_fault(anew, P, seed, MADE_ALIKE)
         if fault is not None:
-            raise AssertionError(f"{about}: {fault}")
+            raise AssertionError(f"{about}: {fault.text}")
         if oracle.scores(P).tobytes() != again.scores(P).tobytes():
             raise AssertionError(f"{about}: made again from its options {saved!r} it gives other scores")
 
@@ -182,8 +183,4 @@ def _assert_coverage(oracles: Sequence[Oracle], name: str, cases: int, seed: int
         about = f"oracle {name!r} over {oracle.loss.K} labels, {kind} classifier"
         repeats = min(20, 2 * cases)
         every.append(coverage_trials(predictor, problem, n_cal=19, repeats=repeats, n_test=20, rng=rng, name=about))
-    found = significant_trials(every, chance / 2)
-    if found:
-        raise AssertionError(str(min(found, key=lambda t: t.chance)))
-    if (together := pooled_chance(every)) < chance / 2:
-        raise AssertionError(f"oracle {name!r}: over all classifiers the chance of its coverage is {together:.1e}")
+    assert_verdicts("coverage", judged({f"oracle {name!r}": every}, chance))

@@ -1,10 +1,11 @@
-"""Simulated coverage, compared with its exact distribution: generated classifiers, repeated splits, no tolerance.
+"""Does coverage hold, for good classifiers and bad? Simulated coverage is compared with its exact distribution.
 
 Take n_cal calibration points and n_test test points, all independent, and break ties among scores at random. Then the
 number of covered test points is beta-binomial (`coverage_law`). A test point that ties with the threshold is in the set
 {s <= tau}, but counts as covered only if the random order puts it below the threshold (`covered_with_random_ties`). So
 the distribution is exact, with or without ties, and a count too high is as suspect as one too low. The sum over repeats
-has the convolution power of this distribution.
+has the convolution power of this distribution. The probability that a correct predictor fails any of several trials is
+at most their family-wise error; randomised sets have binomial counts.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from udcp_dsl.check.samples import few_rows
-from udcp_dsl.check.verdicts import COVERAGE, DEFAULT, CounterExample, Verdict, raised
+from udcp_dsl.check.samples import drawn_inputs
+from udcp_dsl.check.verdicts import COVERAGE, DEFAULT, CounterExample, Verdict, assert_verdicts, raised
 from udcp_dsl.diagnostics import InputError, SpecWarning, keeping_warnings
 from udcp_dsl.expression.given import RowInputs, inputs_of
 from udcp_dsl.expression.inputs import RowInput
@@ -39,6 +40,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Classifier: TypeAlias = Callable[[Floats, Floats, np.random.Generator], Floats]
 
 _POOL = 7  # distinct rows of a problem whose rows repeat
+_DISTINCT = 8  # distinct inputs of rows, as each needs an oracle of its own
 
 CLASSIFIERS: Mapping[str, Classifier] = {
     "calibrated": lambda q, own, rng: q,
@@ -75,7 +77,7 @@ def drawn_rows(
         rows = own(n, rng)
         return rows.P, rows.truth, rows.inputs
     P, y = source.draw(n, rng)
-    return P, y, inputs_of(declared, few_rows(declared, n, rng), n)
+    return P, y, inputs_of(declared, drawn_inputs(declared, n, rng, distinct=_DISTINCT), n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,18 +361,14 @@ def assert_coverage(
     """
     rng = np.random.default_rng(seed)
     trials = coverage_trials(predictor, problem, n_cal=n_cal, n_test=n_test, repeats=repeats, rng=rng)
-    if trials.chance < chance:
-        raise AssertionError(str(trials))
+    name = predictor.oracle.name
+    assert_verdicts(name, judged({name: [trials]}, 2 * chance))  # half for the trials, half for them all pooled
 
 
-# Does coverage hold, for classifiers like the user's and worse? Counts are compared with their exact distribution.
-#
-# Ties are broken at random (`udcp_dsl.check.coverage`), so that the number covered is beta-binomial, or binomial for
-# randomised sets. The probability that a correct predictor fails any test is at most the printed family-wise error.
-
+# What a validation tries.
 
 QUESTION = "does coverage hold, for good classifiers and bad?"
-TRIED = tuple(CLASSIFIERS)  # those that a validation tries
+TRIED: Sequence[str] = tuple(CLASSIFIERS)
 _QUICK = ("top three", "certain", "one label alive")  # few labels have mass, so that a row is solved quickly
 _SLOW_POINTS = 39  # most calibration points for one that solves row by row
 _LARGE = 300
@@ -435,7 +433,7 @@ def _no_time(name: str, alpha: Fraction, kinds: Iterable[str]) -> Verdict:
 
 def judged(trials: dict[str, list[Trials]], family_wise: float) -> Iterator[Verdict]:
     """A verdict per name: neither one trial nor all of them pooled may deviate more than chance allows."""
-    many = sum(map(len, trials.values()))
+    alarming = significant_trials([t for every in trials.values() for t in every], family_wise / 2)
     for name, every in trials.items():
         claim = f"{name}: {COVERAGE}"
         if not every:
@@ -443,12 +441,12 @@ def judged(trials: dict[str, list[Trials]], family_wise: float) -> Iterator[Verd
             yield Verdict(claim, None, 0, why)
             continue
         points = sum(t.repeats * t.n_test for t in every)
-        alarming = [t for t in every if t.chance < family_wise / 2 / many]
+        own = [t for t in alarming if t in every]
         together = pooled_chance(every)
         note = f"{counted(len(every), 'trial')}, p = {together:.2g} together"
         example = None
-        if alarming:
-            example = CounterExample(str(min(alarming, key=lambda t: (t.n_cal, t.repeats * t.n_test, t.chance))))
+        if own:
+            example = CounterExample(str(min(own, key=lambda t: (t.n_cal, t.repeats * t.n_test, t.chance))))
         elif together < family_wise / 2 / len(trials):
             fair = sum(t.fair for t in every)
             expected = sum(float(t.law @ np.arange(t.law.size)) for t in every)

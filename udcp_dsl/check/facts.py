@@ -1,6 +1,8 @@
-"""Check every fact of every node of a loss: those that are proved hold, and those that are refuted do not.
+"""Are the proved facts true? Every proved fact of every node of a loss holds, and every refutation refutes.
 
-Nothing here is shared with the prover: each fact is checked by its definition, on all subsets of some labels.
+Nothing here is shared with the prover: each fact is checked by its definition (`_excess`) on all subsets of some
+labels: submodularity on squares S + i, S + j, S + i + j, S, monotonicity on steps S, S + i, and so on. Labels that a
+counter-example does not need are removed from it.
 """
 
 from __future__ import annotations
@@ -15,14 +17,13 @@ import numpy as np
 
 from udcp_dsl.check.meaning import TOLERANCE
 from udcp_dsl.check.samples import MOST_LABELS, Row, cubes, drawn_row, fewest, named, shown_row
-from udcp_dsl.check.verdicts import CounterExample, Verdict
+from udcp_dsl.check.verdicts import CounterExample, Plan, Verdict, assert_verdicts
 from udcp_dsl.expression.domain import Bools, Floats, Ints
 from udcp_dsl.expression.facts import Fact, Facts, Interval, with_facts
 from udcp_dsl.expression.prove import additive_forms
 from udcp_dsl.expression.values import node_values
 
 if TYPE_CHECKING:
-    from udcp_dsl.check.verdicts import Plan
     from udcp_dsl.expression.forms import Additive
     from udcp_dsl.expression.ir import Node
     from udcp_dsl.loss import Loss
@@ -30,7 +31,11 @@ if TYPE_CHECKING:
 _CURVATURE_SIGNS = {"submodular": (1,), "supermodular": (-1,), "separable": (1, -1), "laminar": (1,)}
 _MONOTONICITY_SIGNS = {"monotone": 1, "antitone": -1}
 _REFUTATION = "refutation"
-_ROWS = 4  # rows for whose inputs facts are tried
+_ROUNDS, _ROUNDS_OF_ROWS = 4, 8  # of `assert_facts`: each draws cubes, and inputs of a row for each
+QUESTION = "is what was proved about it true?"
+_CUBES = 3  # per round; one if there are many labels
+_MANY_LABELS = 300
+_PARTS, _REFUTED = "facts about its parts", "refuted facts"
 # The number of sets in a counter-example to a fact; 4 for the facts not listed.
 _SHOWN_BY = {"normalized": 1, "nonnegative": 1, "interval": 1, "monotone": 2, "antitone": 2, "cardinality": 2}
 
@@ -81,12 +86,7 @@ def assert_facts(loss: Loss, *, seed: int = 0) -> None:
     >>> text = "labels {a, b, c}  loss l = max(size - 1, 0) ^ 2 + any({a, b})"
     >>> assert_facts(udcp.loads(text))
     """
-    rng = np.random.default_rng(seed)
-    rows: list[Row] = [drawn_row(loss, rng) for _ in range(_ROWS)] if loss.inputs else [None]
-    found = [x for masks in cubes(loss, rng) for row in rows for x in false_facts(loss, masks, row)]
-    found += false_refutations(loss)
-    if found:
-        raise AssertionError(f"{loss.name}: {smallest_finding(loss, found).sentence(loss)}")
+    assert_verdicts(loss.name, facts(loss, Plan(seed, _ROUNDS_OF_ROWS if loss.inputs else _ROUNDS, None)))
 
 
 def false_facts(loss: Loss, masks: Bools, row: Row = None) -> list[Finding]:
@@ -136,7 +136,11 @@ def smallest_finding(loss: Loss, found: Sequence[Finding]) -> Finding:
         values = np.broadcast_to(_values(loss, sets, smallest.row)[id(node)], len(sets))
         return sets, np.asarray(values, dtype=np.float64)
 
-    kept = fewest(common.tolist(), lambda some: _violates(smallest.name, *on(some), interval))
+    def still(sets: Bools, values: Floats) -> bool:
+        empty_only = smallest.name == "normalized" and bool(sets.any())
+        return not empty_only and bool(_breaks(smallest.name, values[None], interval)[0])
+
+    kept = fewest(common.tolist(), lambda some: still(*on(some)))
     sets, values = on(kept)
     return Finding(node, smallest.name, smallest.claim, sets, tuple(values.tolist()), smallest.row)
 
@@ -157,43 +161,34 @@ class _Cube:
 
     def judge(self, node: Node, f: Floats, facts: Facts, form: Additive | None) -> list[Finding]:
         """The findings against the facts of a node with the values f."""
-        found = [x for name, fact in facts if fact for x in self._counter_example(node, name, f, form)]
         lo, hi = facts.interval
+        found: list[Finding] = []
         if lo > hi:
             claim = f"has the interval [{lo!r}, {hi!r}], which runs backwards"
             found.append(Finding(node, "interval", claim, self.masks[:0], ()))
-        slack = TOLERANCE * np.maximum(1.0, np.abs(f))
-        outside = np.flatnonzero(~((f >= lo - slack) & (f <= hi + slack)))
-        found += self._shown(node, "interval", outside[:, None], f, f"is outside its interval [{lo!r}, {hi!r}]")
+        claims = {name: f"is not {name}, which is proved" for name, fact in facts if fact}
+        for name, about in {**claims, "interval": f"is outside its interval [{lo!r}, {hi!r}]"}.items():
+            rows = self._tried(name, f)
+            against = rows[_breaks(name, f[rows], facts.interval)]
+            if len(against):  # the smallest
+                sets = against[self.size[against].max(axis=1).argmin()]
+                found.append(Finding(node, name, about, self.masks[sets], tuple(f[sets].tolist())))
+            elif name == "laminar" and not self._laminar(f):
+                found += self._unlike(node, name, f, f"{about}: no sum of nested categories has its values")
+            elif name == "tree_diameter" and not (form is not None and self._tree_diameter(f, form)):
+                found += self._unlike(node, name, f, f"{about}: it is not a tree's diameter and a laminar rest")
         return found
 
-    def _counter_example(self, node: Node, name: str, f: Floats, form: Additive | None) -> list[Finding]:
-        claim = f"is not {name}, which is proved"
-        found: list[Finding] = []
-        if name == "normalized":
-            rows = np.flatnonzero((self.size == 0) & (np.abs(f) > TOLERANCE))[:, None]
-            return self._shown(node, name, rows, f, claim)
-        if name == "nonnegative":
-            rows = np.flatnonzero(f < -TOLERANCE * np.maximum(1.0, np.abs(f)))[:, None]
-            return self._shown(node, name, rows, f, claim)
-        if name in _MONOTONICITY_SIGNS:
-            gap = _MONOTONICITY_SIGNS[name] * (f[self.steps[:, 1]] - f[self.steps[:, 0]])
-            return self._shown(node, name, self.steps[gap < -_slack(f, self.steps)], f, claim)
-        if name in _CURVATURE_SIGNS:
-            values = f[self.squares]
-            gap = values[:, 0] + values[:, 1] - values[:, 2] - values[:, 3]
-            for sign in _CURVATURE_SIGNS[name]:
-                found += self._shown(node, name, self.squares[sign * gap < -_slack(f, self.squares)], f, claim)
+    def _tried(self, name: str, f: Floats) -> Ints:
+        """The numbers of the sets (n, k) on which a fact is tried; a counter-example has k of them."""
         if name == "cardinality":
-            for size in np.unique(self.size):
-                same = np.flatnonzero(self.size == size)
-                ends = np.array([[same[f[same].argmin()], same[f[same].argmax()]]])
-                found += self._shown(node, name, ends[f[ends[:, 1]] - f[ends[:, 0]] > _slack(f, ends)], f, claim)
-        if name == "laminar" and not found and not self._laminar(f):
-            found += self._unlike(node, name, f, f"{claim}: no sum of nested categories has its values")
-        if name == "tree_diameter" and not (form is not None and self._tree_diameter(f, form)):
-            found += self._unlike(node, name, f, f"{claim}: it is not a tree's diameter and a laminar rest")
-        return found
+            same = [np.flatnonzero(self.size == size) for size in np.unique(self.size)]
+            return np.array([[x[f[x].argmin()], x[f[x].argmax()]] for x in same])
+        if name == "normalized":
+            return np.flatnonzero(self.size == 0)[:, None]
+        if name in _CURVATURE_SIGNS:
+            return self.squares
+        return self.steps if name in _MONOTONICITY_SIGNS else np.arange(len(self.masks))[:, None]
 
     def _unlike(self, node: Node, name: str, f: Floats, claim: str) -> list[Finding]:
         """A finding that only the whole cube shows, not a few of its sets."""
@@ -229,13 +224,6 @@ class _Cube:
         farthest = np.maximum(np.maximum(pairs, np.where(inside, to_common, 0).max(axis=1, initial=0)), held)
         return weight >= 0 and self._laminar(f - weight * farthest)
 
-    def _shown(self, node: Node, name: str, rows: Ints, f: Floats, claim: str) -> list[Finding]:
-        """A finding with the smallest of the counter-examples `rows`; empty if there are none."""
-        if not len(rows):
-            return []
-        sets = rows[self.size[rows].max(axis=1).argmin()]
-        return [Finding(node, name, claim, self.masks[sets], tuple(f[sets].tolist()))]
-
 
 def _without(every: Ints, bits: int, added: Sequence[int]) -> Ints:
     """The sets S without `bits`, as columns: S with each of `added`."""
@@ -243,24 +231,28 @@ def _without(every: Ints, bits: int, added: Sequence[int]) -> Ints:
     return np.asarray(S[:, None] | np.array(added))
 
 
-def _slack(f: Floats, rows: Ints) -> Floats:
-    return np.asarray(TOLERANCE * np.maximum(1.0, np.abs(f[rows]).max(axis=1)))
-
-
-def _violates(name: str, sets: Bools, values: Floats, interval: Interval) -> bool:
-    """Whether the values on the sets of a counter-example break a fact."""
-    v, slack = values, TOLERANCE * max(1.0, float(np.abs(values).max()))
+def _excess(name: str, v: Floats, interval: Interval) -> Floats:
+    """By how much values (n, k) on the sets of counter-examples break a fact; it holds where this is not above 0."""
     if name == "normalized":
-        return not sets.any() and abs(v[0]) > TOLERANCE
+        return np.abs(v[:, 0])
     if name == "nonnegative":
-        return bool(v[0] < -slack)
+        return -v[:, 0]
     if name == "interval":
-        return not interval.lo - slack <= v[0] <= interval.hi + slack
+        return np.maximum(interval.lo - v[:, 0], v[:, 0] - interval.hi)
     if name in _MONOTONICITY_SIGNS:
-        return bool(_MONOTONICITY_SIGNS[name] * (v[1] - v[0]) < -slack)
+        return _MONOTONICITY_SIGNS[name] * (v[:, 0] - v[:, 1])
     if name == "cardinality":
-        return bool(v[1] - v[0] > slack)
-    return any(sign * (v[0] + v[1] - v[2] - v[3]) < -slack for sign in _CURVATURE_SIGNS[name])
+        return np.abs(v[:, 1] - v[:, 0])
+    if name not in _CURVATURE_SIGNS:
+        return np.full(len(v), -np.inf)
+    gap = v[:, 0] + v[:, 1] - v[:, 2] - v[:, 3]
+    return np.max([-sign * gap for sign in _CURVATURE_SIGNS[name]], axis=0)  # type: ignore[no-any-return]
+
+
+def _breaks(name: str, v: Floats, interval: Interval) -> Bools:
+    """Where values (n, k) break a fact by more than rounding."""
+    slack = TOLERANCE * np.maximum(1.0, np.abs(v).max(axis=1, initial=0.0))
+    return np.asarray(~(_excess(name, v, interval) <= slack))  # NaN breaks all
 
 
 def false_refutations(loss: Loss) -> list[Finding]:
@@ -280,33 +272,20 @@ def false_refutations(loss: Loss) -> list[Finding]:
 
 def _refutes(name: str, fact: Fact, values: Floats) -> bool:
     """Whether the sets of a refutation and their values contradict the definition of the fact."""
-    sets, v = fact.sets, values.tolist()
+    sets = fact.sets
     if len(sets) != _SHOWN_BY.get(name, 4):
         return False
     if name == "normalized":
-        return not sets[0] and v[0] != 0
-    if name == "nonnegative":
-        return bool(v[0] < 0)
-    if name in _MONOTONICITY_SIGNS:
-        return sets[0] < sets[1] and _MONOTONICITY_SIGNS[name] * (v[1] - v[0]) < 0
-    if name == "cardinality":
-        return len(sets[0]) == len(sets[1]) and v[0] != v[1]
-    if name not in _CURVATURE_SIGNS or sets[2] != sets[0] | sets[1] or sets[3] != sets[0] & sets[1]:
-        return False
-    gap = v[0] + v[1] - v[2] - v[3]
-    return any(sign * gap < 0 for sign in _CURVATURE_SIGNS[name])
-
-
-# Are the proved facts true? Tries to refute every proved fact of every subexpression, and checks every refutation.
-#
-# Submodularity is tried on squares S, S + i, S + j, S + i + j, monotonicity on steps S, S + i, and so on, over all
-# subsets of some labels. Labels that a counter-example does not need are removed from it.
-
-
-QUESTION = "is what was proved about it true?"
-_CUBES = 3  # per round; one if there are many labels
-_MANY_LABELS = 300
-_PARTS, _REFUTED = "facts about its parts", "refuted facts"
+        related = not sets[0]
+    elif name in _MONOTONICITY_SIGNS:
+        related = sets[0] < sets[1]
+    elif name == "cardinality":
+        related = len(sets[0]) == len(sets[1])
+    elif name in _CURVATURE_SIGNS:
+        related = sets[2] == sets[0] | sets[1] and sets[3] == sets[0] & sets[1]
+    else:
+        related = name == "nonnegative"
+    return related and bool(_excess(name, values[None], Interval(-np.inf, np.inf))[0] > 0)
 
 
 def facts(loss: Loss, plan: Plan) -> list[Verdict]:

@@ -14,9 +14,8 @@ import numpy as np
 from udcp_dsl.check.verdicts import CounterExample, Verdict
 from udcp_dsl.diagnostics import InputError
 from udcp_dsl.fit import fit_params
-from udcp_dsl.fit.affine import not_affine
 from udcp_dsl.fit.cases import at_values
-from udcp_dsl.fit.comparisons import fitted_ranges
+from udcp_dsl.fit.comparisons import fitted_ranges, not_affine
 from udcp_dsl.fit.polytope import relative_margins
 from udcp_dsl.fit.suggestions import candidate_sets
 
@@ -60,11 +59,12 @@ def fits(loss: Loss, seed: int) -> list[Verdict]:
     elif wrong := [case.claim for case in fit.cases if not case.holds]:
         against = f"its values {_shown(fit.values)} do not satisfy {wrong[0]}"
     else:
+        slack = {name: _NEAR * (high - low) for name, (low, high) in ranges.items()}
         outside = [
-            param.name
-            for param in fit.params
-            if param.solutions is not None
-            and not -_NEAR <= _place(hidden[param.name], param.solutions, param.range) <= 1 + _NEAR
+            x.name
+            for x in fit.params
+            if x.solutions is not None
+            and not x.solutions[0] - slack[x.name] <= hidden[x.name] <= x.solutions[1] + slack[x.name]
         ]
         if outside:
             against = f"its range of {outside[0]} over all solutions does not contain {_shown(hidden)}, which is one"
@@ -72,14 +72,6 @@ def fits(loss: Loss, seed: int) -> list[Verdict]:
             against = f"its margin is {fit.margin:.4g}, and that of {_shown(hidden)} is {min(margins):.4g}"
     example = None if against is None else CounterExample(against)
     return [Verdict(claim, against is None, len(claims), counter_example=example)]
-
-
-def _place(value: float, solutions: tuple[float, float], ends: tuple[float, float]) -> float:
-    """0.5 within the solutions; outside, below 0 or above 1 by the distance as a share of the declared range."""
-    width = ends[1] - ends[0]
-    if value < solutions[0]:
-        return (value - solutions[0]) / width
-    return 1 + (value - solutions[1]) / width if value > solutions[1] else 0.5
 
 
 def _shown(values: dict[str, float]) -> str:

@@ -1,4 +1,10 @@
-"""Compare all evaluators of a loss with the naive interpreter, which defines its meaning."""
+"""Does the compiled loss mean what was written? All ways to compute it agree with the naive interpreter.
+
+With up to 12 labels all sets are tried; with more, sets of all sizes, single labels, categories, and categories with
+one label too many or too few. The linear model is checked with the labels fixed to S: its least value must be L(S).
+scipy solves it, so that a fault in the solver behind an oracle is not on both sides. A solver keeps integer variables
+integral only to within 1e-6, so they are rounded and the rest, a linear program, is solved once more.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +18,6 @@ from udcp_dsl.check.samples import (
     MOST_LABELS,
     Row,
     all_masks,
-    cubes,
     drawn_inputs,
     fewest,
     named,
@@ -20,23 +25,31 @@ from udcp_dsl.check.samples import (
     shown_row,
     varied_sets,
 )
-from udcp_dsl.check.verdicts import CounterExample, Verdict
+from udcp_dsl.check.verdicts import CounterExample, Plan, Verdict, assert_verdicts
 from udcp_dsl.expression.atoms import Sets
 from udcp_dsl.expression.domain import Bools, Floats, Ints
 from udcp_dsl.expression.lower import LinearModel, LoweringError, lower
 
 if TYPE_CHECKING:
-    from udcp_dsl.check.verdicts import Plan
     from udcp_dsl.loss import Loss
 
 # The evaluators add the same numbers in another order, or compute a sum of products as a product of sums. For losses of
 # some hundred terms, each of the size of the value, that is a few hundred roundings of 1.1e-16: far below this. The
 # language itself uses this tolerance to compare two values.
 TOLERANCE = 1e-9
-# With more than 12 labels: the sets of each cube, the labels pushed, and the labels tried after each push.
-_SETS, _PUSHES, _TRIED = 6, 24, 16
+QUESTION = "does the compiled loss mean what was written?"
+# With more than 12 labels: the labels pushed, and the labels tried after each push.
+_PUSHES, _TRIED = 24, 16
 _ROWS, _CALLED = 4, 8  # rows whose inputs are drawn, and sets that are evaluated one by one
 _JUDGED = 50  # steps on which increments and batch differ that the interpreter judges
+_TRIED_SETS = 48  # per round
+_SINGLES = 300  # labels that are tried as sets of one; all, if there are no more
+_CELLS = 50_000  # entries of the masks, if there are thousands of labels
+_SOLVED = 12  # sets on which the linear model is solved, and as many single labels
+_FEWEST = 4  # of these at least, however long they take
+# Constraints with a large constant, at a solver's tolerance of 1e-9 to 1e-7, leave errors of a few times that.
+LINEAR_TOLERANCE = 1e-7
+FACE, _LINEAR = "the linear model", "the linear model agrees with the loss"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +72,7 @@ def assert_meaning(loss: Loss, *, seed: int = 0) -> None:
     """Fail if a loss, computed in any way, differs from the naive interpreter.
 
     Compares `__call__`, `batch`, the terms, the additive form and the increments. Up to 12 labels, all sets are tried;
-    beyond that, random ones. If the loss reads inputs, they are random, too.
+    beyond that, random and telling ones. If the loss reads inputs, they are random, too.
 
     Parameters
     ----------
@@ -78,13 +91,7 @@ def assert_meaning(loss: Loss, *, seed: int = 0) -> None:
     >>> import udcp_dsl as udcp
     >>> assert_meaning(udcp.loads("labels {a, b}  loss l = size ^ 2 + 3 * all({a, b})"))
     """
-    rng = np.random.default_rng(seed)
-    masks = np.concatenate([_some(cube, rng) if loss.K > MOST_LABELS else cube for cube in cubes(loss, rng)])
-    found = differences(loss, masks, rng)
-    if found:
-        smallest = smallest_difference(loss, found)
-        many = f"{len(found)} of {len(masks)} sets and steps differ"
-        raise AssertionError(f"{loss.name}: {smallest.sentence(loss)}; {many}")
+    assert_verdicts(loss.name, meaning(loss, Plan(seed, 1, None), linear=False))
 
 
 def differences(loss: Loss, masks: Bools, rng: np.random.Generator) -> list[Difference]:
@@ -135,13 +142,8 @@ def _row_differences(loss: Loss, masks: Bools, rng: np.random.Generator) -> list
     return [*found, *(replace(x, row=rows[of_row]) for x in differences(losses[of_row], masks, rng))]
 
 
-def smallest_difference(loss: Loss, found: Sequence[Difference]) -> Difference:
-    """The difference on the smallest set, shrunk until none of its labels can be left out."""
-    return first_difference(found, lambda mask: differences(loss, mask[None], np.random.default_rng(0)))
-
-
-def first_difference(found: Sequence[Difference], again: Callable[[Bools], list[Difference]]) -> Difference:
-    """Like `smallest_difference`, with `again` giving the differences on one set."""
+def _smallest(found: Sequence[Difference], again: Callable[[Bools], list[Difference]]) -> Difference:
+    """The difference on the smallest set, shrunk as long as `again` gives one on a set without some of its labels."""
 
     def size(difference: Difference) -> int:
         return int(difference.mask.sum())
@@ -155,10 +157,6 @@ def first_difference(found: Sequence[Difference], again: Callable[[Bools], list[
 
     labels = fewest(np.flatnonzero(smallest.mask).tolist(), lambda some: bool(on(some)))
     return min([*on(labels), smallest], key=size)
-
-
-def _some(cube: Bools, rng: np.random.Generator) -> Bools:
-    return cube[[0, *rng.choice(len(cube), _SETS - 2, replace=False).tolist(), -1]]
 
 
 def _compare(found: list[Difference], face: str, sets: Bools, got: Floats, expected: Floats) -> None:
@@ -191,27 +189,13 @@ def _grow(
             held[np.arange(n), order[:, step]] = True
 
 
-# Does the compiled loss mean what was written? Compares all ways to compute it with the naive interpreter.
-#
-# With up to 12 labels all sets are tried; with more, sets of all sizes, single labels, categories, and categories with
-# one label too many or too few.
-
-
-QUESTION = "does the compiled loss mean what was written?"
-_TRIED_SETS = 48  # per round
-_SINGLES = 300  # labels that are tried as sets of one; all, if there are no more
-_CELLS = 50_000  # entries of the masks, if there are thousands of labels
-_SOLVED = 12  # sets on which the linear model is solved, and as many single labels
-_FEWEST = 4  # of these at least, however long they take
-
-
-def meaning(loss: Loss, plan: Plan) -> list[Verdict]:
-    """Compare evaluators, increments, terms and the linear model with the interpreter."""
+def meaning(loss: Loss, plan: Plan, *, linear: bool = True) -> list[Verdict]:
+    """Compare evaluators, increments and terms with the interpreter, and if `linear`, the linear model."""
     every = loss.K <= MOST_LABELS
     found: list[Difference] = []
-    linear: list[Difference] = []
+    wrong: list[Difference] = []
     tried = solved = 0
-    no_model = _why_no_model(loss)
+    no_model = _why_no_model(loss) if linear else ""
     for rng in plan.rounds_of("meaning"):
         masks = varied_sets(loss, rng, max(_SOLVED, min(_TRIED_SETS, _CELLS // loss.K)))
         singles = np.arange(loss.K) == rng.permutation(loss.K)[: max(_SOLVED, min(_SINGLES, _CELLS // loss.K)), None]
@@ -224,20 +208,19 @@ def meaning(loss: Loss, plan: Plan) -> list[Verdict]:
             some = np.concatenate([masks[rng.choice(len(masks), _SOLVED, replace=False)], singles[:_SOLVED]])
             some = rng.permutation(some)
             for part in plan.parts("meaning", len(some), _FEWEST):
-                linear += linear_differences(of_a_row(loss, rng), some[part])
+                wrong += linear_differences(of_a_row(loss, rng), some[part])
                 solved += len(some[part])
-        if found or linear:
+        if found or wrong:
             break
     kinds = "all sets" if every else "all sizes, single labels, categories and nearly categories"
     kinds += ", with random inputs" if loss.inputs else ""
-    verdicts = [Verdict("all ways to compute the loss agree", not found, tried, kinds, _shown(loss, found))]
-    if no_model is not None:
-        return [*verdicts, Verdict("the linear model agrees with the loss", None, 0, no_model, applies=False)]
-    example = None
-    if linear:
-        smallest = first_difference(linear, lambda mask: linear_differences(loss.example, mask[None]))
-        example = _example(loss, smallest)
-    return [*verdicts, Verdict("the linear model agrees with the loss", not linear, solved, "", example)]
+    example = _example(loss, found, lambda mask: differences(loss, mask[None], np.random.default_rng(0)))
+    verdicts = [Verdict("all ways to compute the loss agree", not found, tried, kinds, example)]
+    if no_model:
+        verdicts.append(Verdict(_LINEAR, None, 0, no_model, applies=False))
+    elif linear:
+        verdicts.append(_of_linear_model(loss, wrong, solved))
+    return verdicts
 
 
 def _why_no_model(loss: Loss) -> str | None:
@@ -248,24 +231,19 @@ def _why_no_model(loss: Loss) -> str | None:
     return None
 
 
-def _shown(loss: Loss, found: list[Difference]) -> CounterExample | None:
-    return _example(loss, smallest_difference(loss, found)) if found else None
+def _of_linear_model(loss: Loss, wrong: list[Difference], solved: int) -> Verdict:
+    example = _example(loss, wrong, lambda mask: linear_differences(loss.example, mask[None]))
+    return Verdict(_LINEAR, not wrong, solved, "", example)
 
 
-def _example(loss: Loss, difference: Difference) -> CounterExample:
-    labels = tuple(loss.labels[y] for y in np.flatnonzero(difference.mask))
-    return CounterExample(difference.sentence(loss), sets=(labels,))
-
-
-# Check the linear model of a loss: with the labels fixed to S, its least value must be L(S).
-#
-# scipy solves it, so that a fault in the solver behind an oracle is not on both sides. A solver keeps integer variables
-# integral only to within 1e-6, so they are rounded and the rest, a linear program, is solved once more.
-
-
-# Constraints with a large constant, at a solver's tolerance of 1e-9 to 1e-7, leave errors of a few times that.
-LINEAR_TOLERANCE = 1e-7
-FACE = "the linear model"
+def _example(
+    loss: Loss, found: Sequence[Difference], again: Callable[[Bools], list[Difference]]
+) -> CounterExample | None:
+    if not found:
+        return None
+    smallest = _smallest(found, again)
+    labels = tuple(loss.labels[y] for y in np.flatnonzero(smallest.mask))
+    return CounterExample(smallest.sentence(loss), sets=(labels,))
 
 
 class FixedModel:
@@ -355,7 +333,4 @@ def assert_lowers(loss: Loss, masks: Bools) -> None:
     >>> loss = udcp.loads("labels {a, b}  loss l = 3 * all({a, b})")
     >>> assert_lowers(loss, np.array([[True, True], [True, False]]))
     """
-    found = linear_differences(loss, masks)
-    if found:
-        smaller = first_difference(found, lambda mask: linear_differences(loss, mask[None]))
-        raise AssertionError(f"{loss.name}: {smaller.sentence(loss)}")
+    assert_verdicts(loss.name, [_of_linear_model(loss, linear_differences(loss, masks), len(masks))])

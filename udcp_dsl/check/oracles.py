@@ -3,6 +3,9 @@
 Brute force tries all sets of up to 12 labels. With more labels, 8 of them get all the mass: if the loss is proved
 monotone, no other label can make a set cheaper. On all labels, no set of another oracle may beat an optimal one:
 neither S_mu in L - mu p, if the sets are nested, nor the exact set of a given mass in cost.
+
+A score that depended on the true label, on other rows or on earlier calls would void coverage. The definitions are
+computed label by label, with masses as exact rationals, and costs from the interpreter, which adds in its own order.
 """
 
 from __future__ import annotations
@@ -39,9 +42,11 @@ from udcp_dsl.predict.oracle import ExternalOracle, Oracle, SolvingOracle, Way, 
 
 if TYPE_CHECKING:
     from udcp_dsl.check.verdicts import Plan
-    from udcp_dsl.expression.domain import Bools, Floats
     from udcp_dsl.loss import Loss
 
+Probabilities = npt.NDArray[np.floating[Any]]
+Make = Callable[[], Oracle]
+_LABELS = 8  # labels of a row whose scores are requested one by one; all, if there are no more
 QUESTION = "are the oracles correct on it?"
 _LAM = 0.3  # weight on cost of a tuned oracle, for scores that are needed before there are rows to tune it on
 _FACES, _ACCEPTS_ALL_ROWS = "scores and sets agree, and rows do not affect each other", "it accepts all rows"
@@ -59,6 +64,7 @@ _SLOW_SECONDS = 5e-3  # seconds per row above which an exact search gets fewer c
 _LEVEL = 0.9
 _TOLERANCE = 1e-9  # relative, of costs and prices: rounding from another order of addition
 _EXACT = ("base", "lac", "raps")  # scores without costs: equal to the formula to the last bit
+Formula = Callable[["Loss", Sequence[float], Mapping[str, object]], list[float]]
 
 
 @dataclass(frozen=True)
@@ -228,9 +234,7 @@ def _faces(item: Chosen, P: Any, number: int, brief: bool) -> CounterExample | N
     fault = first_fault(lambda: item.oracle, P, number, checks, anew=item.make)
     if fault is None and number == 0 and not brief:
         fault = first_fault(item.make, P, number, MADE_ALIKE)
-    if fault is None:
-        return None
-    return CounterExample(str(fault), rows=tuple(tuple(float(x) for x in row) for row in fault.P))
+    return fault
 
 
 def _live_labels(loss: Loss, rng: np.random.Generator, most: int) -> Any:
@@ -434,30 +438,6 @@ def _not_tried(loss: Loss, chosen: Sequence[Chosen]) -> Iterator[Verdict]:
             yield Verdict(f"price: {_UNBEATEN['price']}", None, 0, why, applies=False)
 
 
-# Whether an oracle is consistent on given rows: scores and sets agree to the last bit, and rows are independent.
-#
-# A score that depended on the true label, on other rows or on earlier calls would void the guarantee of coverage.
-
-
-Probabilities = npt.NDArray[np.floating[Any]]
-Make = Callable[[], Oracle]
-
-_LABELS = 8  # labels of a row whose scores are requested one by one; all, if there are no more
-
-
-@dataclass(frozen=True, eq=False)
-class Fault:
-    """What an oracle does wrong, and the fewest rows that show it."""
-
-    check: str
-    P: Probabilities
-    text: str
-
-    def __str__(self) -> str:
-        rows = "; ".join(f"[{', '.join(f'{float(x):.17g}' for x in row)}]" for row in self.P)
-        return f"{self.check}: {self.text}, for {self.P.dtype} p = {rows}"
-
-
 def assert_faces(oracle: Oracle, P: Probabilities, *, seed: int = 0) -> None:
     """Fail if `scores`, `score_of`, `sets` and `first` of an oracle disagree, in the last bit, on some rows.
 
@@ -483,12 +463,12 @@ def assert_faces(oracle: Oracle, P: Probabilities, *, seed: int = 0) -> None:
     """
     fault = first_fault(lambda: oracle, P, seed, FACES)
     if fault is not None:
-        raise AssertionError(f"oracle {oracle.name!r}: {fault}")
+        raise AssertionError(f"oracle {oracle.name!r}: {fault.text}")
 
 
 def first_fault(
     make: Make, P: Probabilities, seed: int, checks: Mapping[str, Check], *, anew: Make | None = None
-) -> Fault | None:
+) -> CounterExample | None:
     """The first check that fails on the rows, and the fewest of them on which it still does.
 
     `make` returns the oracle; `anew`, if given, makes an unused one for each try with fewer rows.
@@ -499,9 +479,11 @@ def first_fault(
     return None
 
 
-def _smallest(name: str, check: Check, make: Make, P: Probabilities, seed: int) -> Fault:
+def _smallest(name: str, check: Check, make: Make, P: Probabilities, seed: int) -> CounterExample:
     rows = fewest(range(len(P)), lambda some: bool(some) and _fault_text(check, make, P[some], seed) is not None)
-    return Fault(name, P[rows], _fault_text(check, make, P[rows], seed) or "it fails now and then")
+    text = _fault_text(check, make, P[rows], seed) or "it fails now and then"
+    shown = "; ".join(f"[{', '.join(f'{float(x):.17g}' for x in row)}]" for row in P[rows])
+    return CounterExample(f"{name}: {text}, for {P.dtype} p = {shown}", rows=tuple(map(tuple, P[rows].tolist())))
 
 
 def _fault_text(check: Check, make: Make, P: Probabilities, seed: int) -> str | None:
@@ -630,9 +612,6 @@ INDEPENDENCE: Mapping[str, Check] = {"repeated calls": _repeated, "rows on their
 MADE_ALIKE: Mapping[str, Check] = {"oracles made alike": _fresh}
 
 
-# Check the scores of the price oracle by brute force over all sets to choose from.
-
-
 def price_fault(
     scores: Sequence[float] | Floats, p: Floats, masks: Bools, costs: Floats, *, tolerance: float = 1e-9
 ) -> tuple[int, str] | None:
@@ -676,14 +655,6 @@ def _breakpoints(mass: Floats, costs: Floats) -> list[float]:
         at = steepest[mass[steepest].argmax()]
         found.append(max(float(slopes.min()), *found[-1:], 0.0))
     return found
-
-
-# The scores of the oracles straight from their definitions: label by label, with masses as exact rationals.
-#
-# Costs come from the interpreter, which adds in its own order: the oracles' scores must equal these up to rounding.
-
-
-Formula = Callable[["Loss", Sequence[float], Mapping[str, object]], list[float]]
 
 
 def falling(p: Sequence[float]) -> list[int]:

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from udcp_dsl.loss import Loss
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -77,16 +80,10 @@ class SpecItem(pytest.Item):
 
     def runtest(self) -> None:
         from udcp_dsl.check.run import validate
-        from udcp_dsl.diagnostics import SpecError, SpecWarning, keeping_warnings
-        from udcp_dsl.loss import load
 
         cases, seed = (self.config.getoption(name) for name in ("--udcp-cases", "--udcp-seed"))
-        try:
-            with keeping_warnings(SpecWarning):
-                several = load(self.path)
-                loss = load(self.path, loss=self.name) if len(several.losses) > 1 else several
-        except (SpecError, OSError) as error:
-            raise Invalid(str(error)) from None
+        several = _loaded(self.path)
+        loss = _loaded(self.path, self.name) if len(several.losses) > 1 else several
         validation = validate(loss, cases=cases, seed=seed)
         if not validation.ok:
             raise Invalid("\n".join(_failure_text(stage, verdict) for stage, verdict in validation.failures))
@@ -109,19 +106,24 @@ class CaseItem(SpecItem):
 
     def runtest(self) -> None:
         from udcp_dsl.check.cases import check_case
-        from udcp_dsl.diagnostics import InputError, SpecError, SpecWarning, keeping_warnings
-        from udcp_dsl.loss import load
 
         if self._case is None:
             raise Invalid(self._fault)
-        try:
-            with keeping_warnings(SpecWarning):
-                loss = load(self.path.with_suffix(".loss"), loss=self._case.loss)
-        except (SpecError, InputError, OSError) as error:
-            raise Invalid(str(error)) from None
-        verdict = check_case(loss, self._case)
+        verdict = check_case(_loaded(self.path.with_suffix(".loss"), self._case.loss), self._case)
         if verdict.counter_example is not None:
             raise Invalid(f"{self._case.span}: {verdict.claim} fails\n  {verdict.counter_example.text}")
+
+
+def _loaded(path: Path, name: str | None = None) -> Loss:
+    """A loss of a spec; Invalid says why it does not compile."""
+    from udcp_dsl.diagnostics import InputError, SpecError, SpecWarning, keeping_warnings
+    from udcp_dsl.loss import load
+
+    try:
+        with keeping_warnings(SpecWarning):
+            return load(path, loss=name)
+    except (SpecError, InputError, OSError) as error:
+        raise Invalid(str(error)) from None
 
 
 def _failure_text(stage: Any, verdict: Any) -> str:

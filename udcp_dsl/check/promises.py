@@ -61,13 +61,44 @@ _DECIDED = 400  # rows whose best sets the decision stage computes
 _Outcomes = Sequence[tuple[float, float]]
 
 
+def _success_chance(found: _Outcomes) -> float:
+    """The probability of this few successes or fewer, by the Poisson binomial distribution of the trials' chances."""
+    if any(x < p == 1 for x, p in found):  # a certain success did not occur
+        return 0.0
+    law = np.ones(1)
+    for _, p in found:
+        law = np.convolve(law, [1 - p, p])
+    return float(min(1.0, law[: int(sum(x for x, _ in found)) + 1].sum()))
+
+
+def _harm_chance(found: _Outcomes) -> float:
+    """Chernoff's bound on the probability of a mean harm this large, if the expected harm is at most alpha.
+
+    It is exp(-n KL(mean, alpha)), both as shares of the largest harm.
+    """
+    share, least = (sum(x) / len(found) / _HARM for x in zip(*found, strict=True))
+    if share <= least:
+        return 1.0
+    divergence = share * math.log(share / least)
+    if share < 1:
+        divergence += (1 - share) * math.log((1 - share) / (1 - least))
+    return math.exp(-len(found) * divergence)
+
+
+def _uniform_chance(found: _Outcomes) -> float:
+    """The p-value of the Kolmogorov-Smirnov test that independent numbers are uniform."""
+    from scipy.stats import kstest  # slow to import
+
+    return float(kstest([x for x, _ in found], "uniform").pvalue)
+
+
 @dataclass(frozen=True)
 class _Claim:
     """A claim: a function that runs one trial, what its outcome measures, and the p-value of all outcomes."""
 
     trial: Callable[[np.random.Generator], tuple[float, float]]
-    about: str
-    chance: Callable[[_Outcomes], float]
+    about: str = "share covered"
+    chance: Callable[[_Outcomes], float] = _success_chance
     share: float = 1.0  # number of trials, relative to `_TRIALS`
     rows: int = 0  # rows that a trial scores in addition to those of a calibration
 
@@ -79,27 +110,24 @@ def promises(loss: Loss, chosen: list[Chosen], alpha: Fraction, plan: Plan, fami
     if quick:
         one = min(quick, key=lambda item: item.name != "lac")
         trials = _PromiseTrials(loss.example, one.of(loss.example).oracle, alpha)  # nor do they depend on inputs
-        covered, quiet = "share covered", "share without an alarm"
         claims = {
-            "by difficulty: coverage is as guaranteed in every bin": _Claim(
-                trials.difficulty, covered, _success_chance
-            ),
-            "confidence: coverage is as guaranteed": _Claim(trials.confidence, covered, _success_chance),
+            "by difficulty: coverage is as guaranteed in every bin": _Claim(trials.difficulty),
+            "confidence: coverage is as guaranteed": _Claim(trials.confidence),
             "risk: the mean harm stays below alpha": _Claim(trials.risk, "mean harm", _harm_chance),
-            "weights: shifted rows are covered": _Claim(trials.weights, covered, _success_chance),
-            "temperature: coverage is as guaranteed": _Claim(trials.temperature, covered, _success_chance),
-            "repair: coverage is as guaranteed": _Claim(trials.repair, covered, _success_chance),
-            "cross-conformal: coverage is as guaranteed": _Claim(trials.cross, covered, _success_chance, 2.0),
+            "weights: shifted rows are covered": _Claim(trials.weights),
+            "temperature: coverage is as guaranteed": _Claim(trials.temperature),
+            "repair: coverage is as guaranteed": _Claim(trials.repair),
+            "cross-conformal: coverage is as guaranteed": _Claim(trials.cross, share=2.0),
             "monitor: no more false alarms than its level": _Claim(
-                trials.monitor, quiet, _success_chance, 0.5, _WATCHED
+                trials.monitor, "share without an alarm", share=0.5, rows=_WATCHED
             ),
             "monitor: ranks among all rows so far are uniform": _Claim(trials.ranks, "mean", _uniform_chance),
-            "miss: coverage is that of the alpha it finds": _Claim(trials.miss, covered, _success_chance),
-            "decision: each decision is covered": _Claim(trials.decision, covered, _success_chance, 0.3, _DECIDED),
+            "miss: coverage is that of the alpha it finds": _Claim(trials.miss),
+            "decision: each decision is covered": _Claim(trials.decision, share=0.3, rows=_DECIDED),
         }
         if any(item.name == "price" and not item.slow for item in chosen):
             name = "limits: their multipliers do not reduce coverage"
-            claims[name] = _Claim(trials.limits, covered, _success_chance, 0.3, 20 * _TUNED)
+            claims[name] = _Claim(trials.limits, share=0.3, rows=20 * _TUNED)
     for number, (name, claim) in enumerate(claims.items()):
         if plan.late("promises", _FEWEST * trials.seconds(plan, claim.rows)):
             yield Verdict(name, None, 0, "there was no time: give a larger budget")
@@ -170,8 +198,7 @@ class _PromiseTrials:
     def repair(self, rng: np.random.Generator) -> tuple[float, float]:
         n = MIN_ROWS_IN_ALL + int(rng.integers(50))
         predictor, P, y = self._calibrated(rng, n, repair="auto")
-        left = predictor.calibrated.n
-        return self._covers(predictor, P, y), rank(left, self._alpha) / (left + 1)
+        return self._at_rank(predictor, P, y)
 
     def miss(self, rng: np.random.Generator) -> tuple[float, float]:
         """`miss` is a random multiple of the range of the loss, and is raised until an alpha is found for it."""
@@ -187,8 +214,7 @@ class _PromiseTrials:
             except AbstainingIsCheapest:  # decided by the rows of alpha alone
                 worth *= 4
                 continue
-            left = predictor.calibrated.n
-            return self._covers(predictor, P, y), rank(left, predictor.alphas[0]) / (left + 1)
+            return self._at_rank(predictor, P, y)
 
     def decision(self, rng: np.random.Generator) -> tuple[float, float]:
         """The decision for the fresh row tells how many rows set its threshold; with too few, all sets are full."""
@@ -242,8 +268,7 @@ class _PromiseTrials:
             except LimitError:
                 share = 1.0 if share > 1 - 1e-3 else (share + 1) / 2
                 continue
-            left = predictor.calibrated.n
-            return self._covers(predictor, P, y), min(1.0, rank(left, self._alpha) / (left + 1))
+            return self._at_rank(predictor, P, y)
 
     def _with_scaled_limits(self, share: float) -> Loss:
         """The loss with the bound of each limit at this share of the range of its expression."""
@@ -342,40 +367,16 @@ class _PromiseTrials:
         if n > _MOST_POINTS:
             raise InputError(f"alpha {show_level(self._alpha)} needs {n} calibration rows in each of many trials")
 
+    def _at_rank(
+        self, predictor: SetPredictor, P: np.ndarray[Any, Any], y: np.ndarray[Any, Any]
+    ) -> tuple[float, float]:
+        """Whether the last row is covered, and the chance of that by the rank among the rows that set the threshold."""
+        left = predictor.calibrated.n
+        return self._covers(predictor, P, y), min(1.0, rank(left, predictor.alphas[0]) / (left + 1))
+
     def _covers(self, predictor: SetPredictor, P: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> float:
         return self._inside(predictor.predict_set(P[-1:]).mask, y[-1:])
 
     @staticmethod
     def _inside(mask: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> float:
         return float(mask[0, y[0]])
-
-
-def _success_chance(found: _Outcomes) -> float:
-    """The probability of this few successes or fewer, by the Poisson binomial distribution of the trials' chances."""
-    if any(x < p == 1 for x, p in found):  # a certain success did not occur
-        return 0.0
-    law = np.ones(1)
-    for _, p in found:
-        law = np.convolve(law, [1 - p, p])
-    return float(min(1.0, law[: int(sum(x for x, _ in found)) + 1].sum()))
-
-
-def _harm_chance(found: _Outcomes) -> float:
-    """Chernoff's bound on the probability of a mean harm this large, if the expected harm is at most alpha.
-
-    It is exp(-n KL(mean, alpha)), both as shares of the largest harm.
-    """
-    share, least = (sum(x) / len(found) / _HARM for x in zip(*found, strict=True))
-    if share <= least:
-        return 1.0
-    divergence = share * math.log(share / least)
-    if share < 1:
-        divergence += (1 - share) * math.log((1 - share) / (1 - least))
-    return math.exp(-len(found) * divergence)
-
-
-def _uniform_chance(found: _Outcomes) -> float:
-    """The p-value of the Kolmogorov-Smirnov test that independent numbers are uniform."""
-    from scipy.stats import kstest  # slow to import
-
-    return float(kstest([x for x, _ in found], "uniform").pvalue)

@@ -1,4 +1,11 @@
-"""Run one validation: the stages in order, each with its own cases, all from one seed."""
+"""Run one validation: the stages in order, each with its own cases, all from one seed.
+
+The answers about the spec are those that a user can judge; everything else in a validation tests this package.
+
+A random split of the user's rows makes calibration and test rows exchangeable, whatever the file is, so the
+distribution of coverage is known exactly. In use the split is not random: new rows come after old ones. If the scores
+of true labels change along the file, a threshold set on its rows may not hold for those that follow (drift).
+"""
 
 from __future__ import annotations
 
@@ -42,12 +49,21 @@ from udcp_dsl.spec_warnings import some_rows, spec_warnings
 if TYPE_CHECKING:
     from udcp_dsl.check.coverage import Source
     from udcp_dsl.check.oracles import Chosen
-    from udcp_dsl.check.verdicts import Plan, Stage, Verdict
     from udcp_dsl.expression.domain import Floats
-    from udcp_dsl.loss import Loss
 
 FAMILY_WISE = 1e-6
 DEFAULT_BUDGET = 60.0
+_NAMED = 3  # labels shown at each end
+_SPLITS = 12
+_MOST_ROWS = 2000  # rows of a split and of the drift test: more would only take longer
+_PERMUTATIONS = 9999
+_ENOUGH = 50  # permutations as extreme as the file: more only refine a large p (Besag and Clifford, 1991)
+_SLOW = "it is slow: each row is solved separately"
+DRIFT_ERROR = 1e-3  # the probability that a file without drift fails
+COST_QUESTION = "what does each oracle's set cost?"
+KINDS = ("calibrated", "overconfident", "long-tailed")
+_ROWS = 200
+_OWN = "yours"
 
 
 def validate(
@@ -179,14 +195,6 @@ def _stage(name: str, question: str, run: Callable[[], list[Verdict]], plan: Pla
     return Stage(name, question, verdicts, None if plan.rounds is not None else time.monotonic() - began)
 
 
-# Is the spec what its author meant? The costs of single labels, the cases that hold, coverage on the author's rows.
-#
-# These are the answers that a user can judge; everything else in a validation tests this package.
-
-
-_NAMED = 3  # labels shown at each end
-
-
 def answers(loss: Loss, stages: Sequence[Stage]) -> tuple[tuple[str, str], ...]:
     """Questions about the spec, each with its answer."""
     return tuple(_answers(loss, {stage.name: stage.verdicts for stage in stages}))
@@ -230,21 +238,6 @@ def _answers(loss: Loss, verdicts: dict[str, tuple[Verdict, ...]]) -> Iterator[t
     drift = [v for v in verdicts["coverage"] if v.claim == DRIFT]
     if drift and drift[0].holds is not None:
         yield "drift along your file", "none found" if drift[0].holds else "found: later rows differ from earlier ones"
-
-
-# The user's own probabilities and labels: coverage over repeated splits, and whether the file drifts along its order.
-#
-# A random split makes calibration and test rows exchangeable, whatever the file is, so the distribution of coverage is
-# known exactly. In use the split is not random: new rows come after old ones. If the scores of true labels change along
-# the file, a threshold set on its rows may not hold for those that follow.
-
-
-_SPLITS = 12
-_MOST_ROWS = 2000  # rows of a split and of the drift test: more would only take longer
-_PERMUTATIONS = 9999
-_ENOUGH = 50  # permutations as extreme as the file: more only refine a large p (Besag and Clifford, 1991)
-_SLOW = "it is slow: each row is solved separately"
-DRIFT_ERROR = 1e-3  # the probability that a file without drift fails
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,15 +344,6 @@ def _statistics(ranks: Floats) -> Floats:
     n = ranks.shape[1]
     place = np.linspace(-1.0, 1.0, n) if n > 1 else np.zeros(1)
     return np.array([np.abs(ranks @ place).max(), np.abs(np.cumsum(ranks, axis=1)).max()])
-
-
-# What does the user gain? The mean cost of each oracle's sets, on the same rows of generated classifiers.
-
-
-COST_QUESTION = "what does each oracle's set cost?"
-KINDS = ("calibrated", "overconfident", "long-tailed")
-_ROWS = 200
-_OWN = "yours"
 
 
 def cost(

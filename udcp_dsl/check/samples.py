@@ -1,8 +1,11 @@
-"""Sets to test a loss on: every subset of some labels, on top of a background of other labels.
+"""What losses and oracles are tested on: sets of labels, rows of probabilities and inputs, drawn without hypothesis.
 
 With up to 12 labels, all subsets are tried. With more, several cubes are tried: all subsets of 8 labels, some of them
 chosen by the atoms and the others at random, with none, some or all of the other labels as the background. There are
 also single sets: of every size, and the categories in the loss, exactly or up to one label.
+
+Rows of probabilities are hard for an oracle: ties, zeros, tiny values. Inputs of rows lie within their ranges: the
+ends, round numbers (as comparisons use them), and any others. `fewest` shrinks what fails.
 """
 
 from __future__ import annotations
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
 MOST_LABELS = 12
 _FREE = 8
 _MANY, _LARGEST = 300, 100
+T = TypeVar("T")
+Probabilities = npt.NDArray[np.floating[Any]]
+Row: TypeAlias = Mapping[str, Any] | None  # the inputs of one row; None if there are none
 
 
 def all_masks(K: int) -> Bools:
@@ -116,12 +122,6 @@ def named(loss: Loss, mask: Bools) -> str:
     return "{" + ", ".join(loss.labels[y] for y in np.flatnonzero(mask)) + "}"
 
 
-# Shrink a failing case: leave out parts as long as the rest still fails.
-
-
-T = TypeVar("T")
-
-
 def fewest(items: Sequence[T], fails: Callable[[list[T]], bool]) -> list[T]:
     """A minimal selection of the items, in order, for which `fails` still holds: none of them can be left out.
 
@@ -143,12 +143,6 @@ def fewest(items: Sequence[T], fails: Callable[[list[T]], bool]) -> list[T]:
         if step > 1 or not removed:
             step //= 2
     return held
-
-
-# Random rows of probabilities that are hard for an oracle, drawn without hypothesis.
-
-
-Probabilities = npt.NDArray[np.floating[Any]]
 
 
 def hard_rows(rng: np.random.Generator, n: int, K: int) -> Probabilities:
@@ -194,14 +188,6 @@ def rows_on(live: npt.NDArray[np.int64], rng: np.random.Generator, n: int, K: in
         )[(i + int(rng.integers(2))) % 3]
         P[i, live] = weights / weights.sum()
     return P
-
-
-# Random inputs of rows within their ranges: the ends, round numbers (as comparisons use them), and any others.
-
-
-Row: TypeAlias = Mapping[str, Any] | None  # the inputs of one row; None if there are none
-
-_DISTINCT = 8
 
 
 def drawn_inputs(
@@ -258,11 +244,6 @@ def shown_row(row: Row) -> str:
 def of_a_row(loss: Loss, rng: np.random.Generator) -> Loss:
     """The loss of a row with random inputs; unchanged if it reads none."""
     return loss.at(drawn_row(loss, rng)) if loss.inputs else loss
-
-
-def few_rows(declared: Mapping[str, RowInput], n: int, rng: np.random.Generator) -> dict[str, Floats] | None:
-    """`drawn_inputs` with few distinct rows, so that few oracles have to be made."""
-    return drawn_inputs(declared, n, rng, distinct=_DISTINCT)
 
 
 def _column(x: RowInput, n: int, rng: np.random.Generator) -> Floats:

@@ -1,10 +1,14 @@
-"""The result of a validation as plain values: stages, their verdicts, and counter-examples."""
+"""The result of a validation as plain values: stages, their verdicts, and counter-examples.
+
+A plan tells how many rounds each stage runs: a fixed number, or as many as fit into its share of the time. The cases of
+a round depend only on the seed, the stage and the round, so more rounds only add cases.
+"""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -20,6 +24,13 @@ COVERAGE = "coverage is what theory predicts"
 ON_YOUR_ROWS = "on your rows"
 DRIFT = "your rows do not drift along the file"
 CONSISTENT = "cases that do not contradict each other"
+Progress = Callable[[str, float], None]
+# Fraction of the budget that has passed when each stage ends; later stages get the time that a stage leaves over.
+_STAGE_DEADLINES = {"meaning": 0.12, "facts": 0.2, "oracles": 0.45, "coverage": 0.65, "cost": 1.0, "own rows": 0.92}
+# Last, since positions in the table seed the cases; it runs after the coverage trials.
+_STAGE_DEADLINES["promises"] = 0.88
+_MOST_ROUNDS = 200
+DEFAULT = "price"  # the default oracle: tried first, and on every claim
 
 
 @dataclass(frozen=True)
@@ -65,6 +76,14 @@ class Verdict:
         if self.holds is None:
             return "not run" if self.applies else "does not apply"
         return "holds" if self.holds else "fails"
+
+
+def assert_verdicts(name: str, verdicts: Iterable[Verdict]) -> None:
+    """Raise AssertionError with the counter-example of the first claim about `name` that fails."""
+    for verdict in verdicts:
+        if verdict.holds is False:
+            against = verdict.claim if verdict.counter_example is None else verdict.counter_example.text
+            raise AssertionError(f"{name}: {against}")
 
 
 _CLAIM = (
@@ -269,21 +288,6 @@ class Validation(Result):
             ],
             "counter_example": self.counter_example,
         }
-
-
-# How many rounds each stage runs: a fixed number, or as many as fit into its share of the time.
-#
-# The cases of a round depend only on the seed, the stage and the round, so more rounds only add cases.
-
-
-Progress = Callable[[str, float], None]
-
-# Fraction of the budget that has passed when each stage ends; later stages get the time that a stage leaves over.
-_STAGE_DEADLINES = {"meaning": 0.12, "facts": 0.2, "oracles": 0.45, "coverage": 0.65, "cost": 1.0, "own rows": 0.92}
-# Last, since positions in the table seed the cases; it runs after the coverage trials.
-_STAGE_DEADLINES["promises"] = 0.88
-_MOST_ROUNDS = 200
-DEFAULT = "price"  # the default oracle: tried first, and on every claim
 
 
 def share_done(stage: str, part: float) -> float:

@@ -266,7 +266,8 @@ class Checker:
                 continue
             operands = [v for e in operands_of(expr) if (v := values[id(e)]) is not None]
             whole = len(operands) == len(operands_of(expr))
-            values[id(expr)] = self._step(expr, operands) if whole and self._room.take(expr) else None
+            value = self._step(expr, operands) if whole and self._room.take(expr) else None
+            values[id(expr)] = value if value is not None and self._room.take_node(expr, value.node) else None
         return values[id(body)]
 
     def _misplaced(self, call: ast.Call) -> list[ast.Expr]:

@@ -20,13 +20,15 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import numpy as np
 
 from udcp_dsl.diagnostics import Diagnostic, InputError, Source, Span, SpecError, did_you_mean
 from udcp_dsl.language.words import is_bare
 from udcp_dsl.loss import Loss
+
+T = TypeVar("T")
 
 ENDING = ".cases"
 
@@ -216,11 +218,18 @@ class _CaseParser:
             self._expect_word("lacks", "holds or lacks")
         return RowCase(p, oracle, options, tau, self._members(), holds)
 
-    def _pairs(self) -> Iterator[tuple[str, tuple[str, str]]]:
+    def _listed(self, item: Callable[[], T]) -> Iterator[T]:
+        """The items of a list in braces."""
         self._expect_sign("{")
-        seen = set[str]()
         while not self._accept("}"):
-            label = self._label()
+            yield item()
+            if not self._accept(","):
+                self._expect_sign("}")
+                return
+
+    def _pairs(self) -> Iterator[tuple[str, tuple[str, str]]]:
+        seen = set[str]()
+        for label in self._listed(self._label):
             if label in seen:
                 self._fault("E704", f"{label!r} is given twice", "give it once", back=1)
             seen.add(label)
@@ -230,9 +239,6 @@ class _CaseParser:
                 self._fault("E702", "a value is expected", "write a number")
             self._at += 1
             yield label, (kind, text)
-            if not self._accept(","):
-                self._expect_sign("}")
-                return
 
     def _finite(self, token: tuple[str, str]) -> float:
         kind, text = token
@@ -241,14 +247,7 @@ class _CaseParser:
         return float(text)
 
     def _members(self) -> tuple[str, ...]:
-        self._expect_sign("{")
-        found = []
-        while not self._accept("}"):
-            found.append(self._label())
-            if not self._accept(","):
-                self._expect_sign("}")
-                break
-        return tuple(found)
+        return tuple(self._listed(self._label))
 
     def _label(self) -> str:
         if self._kind() == "string":

@@ -1,26 +1,94 @@
 """Cases that compare costs, as functions of the parameters: L(A) and L(B) for each "A costs more than B".
 
-If the loss is affine, as the syntax tree tells, then L(S; x) = k + c . x for each set; k and c follow, exact up to
-rounding, from the costs at corners of the ranges.
+If the loss is affine, then L(S; x) = k + c . x for each set; k and c follow, exact up to rounding, from the costs at
+corners of the ranges. Whether it is affine is decided by rules over the syntax tree, never by trying values: sums and
+negatives of affine expressions are affine; so are products with at most one factor that depends on a parameter,
+quotients by what depends on none, and `if` whose condition depends on none. Anything else that depends on a parameter
+(min, max, powers, comparisons) counts as not affine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import TypeAlias
 
 import numpy as np
 
 from udcp_dsl.diagnostics import InputError, SpecError
 from udcp_dsl.expression.domain import Bools, Floats
-from udcp_dsl.fit.affine import params_read
 from udcp_dsl.fit.cases import Case, CostCase, at_values, case_text
 from udcp_dsl.language import ast
 from udcp_dsl.loss import Loss
 
 #: A parameter and the range in which it may lie.
 Ranges: TypeAlias = Mapping[str, tuple[float, float]]
+
+
+class Dependence(IntEnum):
+    """How the value of an expression on a set depends on the parameters."""
+
+    NONE = 0
+    AFFINE = 1
+    OTHER = 2
+
+
+def params_read(loss: Loss) -> frozenset[str]:
+    """The parameters that the loss reads, directly or through lets and other losses."""
+    definitions = {x.name.text: x.body for x in loss.spec.declarations if isinstance(x, ast.Let | ast.LossDecl)}
+    seen, waiting = {loss.name}, [definitions[loss.name]]
+    while waiting:
+        expr = waiting.pop()
+        waiting += ast.children(expr)
+        if isinstance(expr, ast.Ref) and expr.head.text not in seen:
+            seen.add(expr.head.text)
+            waiting += [definitions[expr.head.text]] if expr.head.text in definitions else []
+    return frozenset(seen & set(loss.params))
+
+
+def not_affine(loss: Loss, params: Collection[str]) -> ast.Expr | None:
+    """The smallest part of the loss that is not known to be affine in these parameters; None if the loss is affine.
+
+    >>> import udcp_dsl as udcp
+    >>> loss = udcp.loads("labels {a, b}  param k = 1 in [0, 9]  loss l = k * size + min(size, k)")
+    >>> not_affine(loss, ["k"]).span.text
+    'min(size, k)'
+    """
+    definitions = {x.name.text: x.body for x in loss.spec.declarations if isinstance(x, ast.Let | ast.LossDecl)}
+    known: dict[int, Dependence] = {}
+    stack = [definitions[loss.name]]
+    while stack:  # no recursion: a chain of lets can have any length
+        expr = stack[-1]
+        named = expr.head.text if isinstance(expr, ast.Ref) else None
+        parts = [definitions[named]] if named in definitions else [*ast.children(expr)]
+        waiting = [part for part in parts if id(part) not in known]
+        if waiting:
+            stack += waiting
+            continue
+        stack.pop()
+        found = [known[id(part)] for part in parts]
+        composed = Dependence.AFFINE if named in params else _composed(expr, found)
+        if composed is Dependence.OTHER:
+            return expr
+        known[id(expr)] = composed
+    return None
+
+
+def _composed(expr: ast.Expr, parts: list[Dependence]) -> Dependence:
+    most = max(parts, default=Dependence.NONE)
+    if most is not Dependence.AFFINE:
+        return most
+    match expr:
+        case ast.Ref() | ast.Sum() | ast.Negative():
+            return most
+        case ast.Product(factors):
+            dependent = [sign for (sign, _), part in zip(factors, parts, strict=True) if part is Dependence.AFFINE]
+            return most if dependent == ["*"] else Dependence.OTHER
+        case ast.If():
+            return most if parts[0] is Dependence.NONE else Dependence.OTHER
+        case _:
+            return Dependence.OTHER
 
 
 @dataclass(frozen=True)
@@ -44,8 +112,7 @@ class Comparison:
     @property
     def place(self) -> str:
         """The file and line of the case; empty if it is not from a file."""
-        span = self.case.span
-        return "" if span is None else f"{span.source.name}:{span.source.position(span.start)[0]}"
+        return _place(self.case)
 
 
 def fitted_ranges(loss: Loss) -> dict[str, tuple[float, float]]:
@@ -77,23 +144,23 @@ def comparisons_of(loss: Loss, cases: Sequence[Case], ranges: Ranges) -> tuple[C
 def _comparison(loss: Loss, case: Case) -> Comparison:
     claim = case.claim
     assert isinstance(claim, CostCase)
+    named = f"case {case.name!r}" + (f" ({_place(case)})" if case.span else "")
     try:
         at_values(loss, case.params)
         left = loss.mask(claim.members)
         right = claim.other if isinstance(claim.other, float) else loss.mask(claim.other)
     except InputError as error:
-        raise InputError(f"{_named(case)}: {error}") from None
+        raise InputError(f"{named}: {error}") from None
     except SpecError as error:
-        raise InputError(f"{_named(case)}: {error.diagnostics[0].message}") from None
+        raise InputError(f"{named}: {error.diagnostics[0].message}") from None
     if claim.sign in ("<", "<="):
         return Comparison(case, right, left, claim.sign.replace("<", ">"), case.params)
     return Comparison(case, left, right, claim.sign, case.params)
 
 
-def _named(case: Case) -> str:
+def _place(case: Case) -> str:
     span = case.span
-    place = "" if span is None else f" ({span.source.name}:{span.source.position(span.start)[0]})"
-    return f"case {case.name!r}{place}"
+    return "" if span is None else f"{span.source.name}:{span.source.position(span.start)[0]}"
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,14 @@
-"""`fit_params`: fit the parameters of a loss to comparisons of sets."""
+"""`fit_params`: fit the parameters of a loss to comparisons of sets.
+
+If the loss is affine in them, linear programs find the exact solution. Otherwise a bounded search tries points spread
+over the ranges, then ever shorter steps from the best point. A solution that it finds is valid, since every point is
+evaluated; finding none proves nothing, and the ranges cover only the points found.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +18,6 @@ import numpy as np
 
 from udcp_dsl.diagnostics import InputError, SpecError
 from udcp_dsl.expression.domain import Bools, Floats
-from udcp_dsl.fit.affine import not_affine, params_read
 from udcp_dsl.fit.cases import ENDING, Case, CostCase, at_values, cases_of, parse_cases
 from udcp_dsl.fit.comparisons import (
     AffineCosts,
@@ -22,10 +26,12 @@ from udcp_dsl.fit.comparisons import (
     both_sides,
     comparisons_of,
     fitted_ranges,
+    not_affine,
+    params_read,
 )
 from udcp_dsl.fit.polytope import Polytope, comparison_scores
 from udcp_dsl.fit.result import Fit, FittedCase, FittedParam
-from udcp_dsl.fit.suggestions import Suggestion, sampled, suggested, suggested_inputs
+from udcp_dsl.fit.suggestions import Suggestion, sampled, suggested
 from udcp_dsl.language.parse import read_source
 from udcp_dsl.loss import Loss
 
@@ -34,6 +40,8 @@ Claim: TypeAlias = Case | tuple[Collection[str], str, Collection[str] | float]
 
 _SAMPLES_SEARCHED = 60  # solutions of a search that are used to suggest a comparison
 _LOSS_OF_MARGIN = 1e-3  # largest relative loss of margin by rounding the values
+_SPREAD, _STEPS = 250, 250
+_SHORTEST = 1e-4  # size of the last steps, in units of the ranges
 
 
 def fit_params(
@@ -160,11 +168,10 @@ def _fit_affine(
         x = polytope.nearest(start, t if t > 1e-12 else 0.0)
     x = _rounded(polytope.score, ranges, x, start)
     suggestion = None
-    row = suggested_inputs(loss)
-    if rng is not None and row is not None:
+    if rng is not None:
         solutions = sampled(polytope, rng)
 
-        def costs(masks: Bools) -> Floats:
+        def costs(masks: Bools, row: Mapping[str, float]) -> Floats:
             return AffineCosts.of(loss, masks, ranges, row).at(solutions)
 
         suggestion = suggested(loss, costs, solutions, polytope.widths, rng)
@@ -206,13 +213,12 @@ def _fit_by_search(
     met = np.vstack([found.solutions, x])
     solutions = {name: (float(met[:, i].min()), float(met[:, i].max())) for i, name in enumerate(ranges)}
     suggestion = None
-    row = suggested_inputs(loss)
-    if suggest and row is not None:
+    if suggest:
         some = rng.permutation(met)[:_SAMPLES_SEARCHED]
-        made = [at_values(loss, {**row, **dict(zip(ranges, values.tolist(), strict=True))}) for values in some]
         widths = np.array([high - low for low, high in ranges.values()])
 
-        def costs(masks: Bools) -> Floats:
+        def costs(masks: Bools, row: Mapping[str, float]) -> Floats:
+            made = [at_values(loss, {**row, **dict(zip(ranges, values.tolist(), strict=True))}) for values in some]
             return np.stack([one.batch(masks) for one in made], axis=1)
 
         suggestion = suggested(loss, costs, some, widths, rng)
@@ -265,16 +271,6 @@ def _fit(
         why_not_exact=why,
         held={name: loss.params[name] for name in loss.params if name in params_read(loss) and name not in ranges},
     )
-
-
-# Fit parameters by a bounded search, if the loss is not affine in them.
-#
-# It tries points spread over the ranges, then ever shorter steps from the best point. A solution that it finds is
-# valid, since every point is evaluated; finding none proves nothing, and the ranges cover only the points found.
-
-
-_SPREAD, _STEPS = 250, 250
-_SHORTEST = 1e-4  # size of the last steps, in units of the ranges
 
 
 @dataclass(frozen=True)

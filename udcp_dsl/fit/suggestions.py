@@ -42,13 +42,6 @@ class Suggestion:
         return f"does {{ {first} }} cost more than {{ {second} }}{f' with {row}' if row else ''}?"
 
 
-def suggested_inputs(loss: Loss) -> dict[str, float] | None:
-    """The inputs of the row to compare sets for; None if an input is a list of costs, which no case can give."""
-    if any(x.width is not None for x in loss.inputs.values()):
-        return None
-    return {name: float(x.example) for name, x in loss.inputs.items()}
-
-
 def sampled(polytope: Polytope, rng: np.random.Generator, count: int = _SAMPLES) -> Floats:
     """Sample solutions (count, d) by hit-and-run from the mean of the extreme ones, within their span."""
     A, b, _, _ = polytope.rows(None)
@@ -83,17 +76,20 @@ def candidate_sets(loss: Loss, rng: np.random.Generator) -> Bools:
 
 def suggested(
     loss: Loss,
-    costs: Callable[[Bools], Floats],
+    costs: Callable[[Bools, Mapping[str, float]], Floats],
     solutions: Floats,
     widths: Floats,
     rng: np.random.Generator,
 ) -> Suggestion | None:
-    """The most informative pair; None if all solutions order all candidates alike.
+    """The most informative pair; None if all solutions order all candidates alike, or no case can give the inputs.
 
-    `costs` maps sets (n, K) to their costs in each solution, (n, m).
+    `costs` maps sets (n, K) and the inputs of a row to the costs in each solution, (n, m).
     """
+    if any(x.width is not None for x in loss.inputs.values()):  # a list of costs
+        return None
+    inputs = {name: float(x.example) for name, x in loss.inputs.items()}
     masks = candidate_sets(loss, rng)
-    paid = costs(masks)
+    paid = costs(masks, inputs)
     pairs = rng.integers(len(masks), size=(_PAIRS, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     difference = paid[pairs[:, 0]] - paid[pairs[:, 1]]
@@ -110,4 +106,4 @@ def suggested(
     sizes = masks.sum(axis=1)[pairs].sum(axis=1)
     best = np.lexsort((sizes, -explained.sum(axis=1)))[0]
     first, second = (tuple(np.array(loss.labels)[masks[i]].tolist()) for i in pairs[best])
-    return Suggestion(first, second, float(share[best]), suggested_inputs(loss) or {})
+    return Suggestion(first, second, float(share[best]), inputs)

@@ -16,8 +16,8 @@ from udcp_dsl.check.cases import check_case
 from udcp_dsl.check.run import validate
 from udcp_dsl.cli import main
 from udcp_dsl.diagnostics import Source
-from udcp_dsl.fit.affine import not_affine
 from udcp_dsl.fit.cases import parse_cases
+from udcp_dsl.fit.comparisons import not_affine
 from udcp_dsl.fit.suggestions import candidate_sets
 
 HEAD = """

@@ -10,14 +10,17 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
 
-from udcp_dsl.check.generated.draws import Draws
-from udcp_dsl.check.generated.vocabulary import NOWHERE, Vocabulary, indexed, named, reference
+from udcp_dsl.diagnostics import Source, Span
 from udcp_dsl.language import ast
 
+T = TypeVar("T")
 Members = Sequence[int]
 
 MAGNITUDES = st.sampled_from((1.0, 0.0, 2.0, 0.5, 3.0, 0.25, 4.0, 0.1, 0.3, 0.7))
@@ -41,6 +44,92 @@ _NODES_OF = {few: st.sampled_from(_NODES[:few]) for few in (2, 3, len(_NODES))}
 _LEVELS = st.sampled_from(("kind", "family", "level", "the node", "costs", "by", "of", "labels", "1"))
 _RANGES = ((0.0, 4.0), (-2.0, 3.0), (0.5, 2.0), (-1.0, 1.0), (3.0, 3.0), (0.0, 0.0))  # of numbers per row
 _COLUMNS = ("cost", "the cost", "column", "0", "größe", "of", "by", "labels", "from")
+_COIN = st.booleans()
+# Generated trees have no position in a text: the text is made from them.
+NOWHERE = Span(Source("<generated>", ""), 0, 0)
+
+
+def named(text: str) -> ast.Name:
+    return ast.Name(text, span=NOWHERE)
+
+
+def reference(head: str, *parts: ast.Name | ast.Indexed) -> ast.Ref:
+    return ast.Ref(named(head), parts, span=NOWHERE)
+
+
+def indexed(kind: str, argument: str) -> ast.Indexed:
+    return ast.Indexed(kind, named(argument), span=NOWHERE)
+
+
+@dataclass
+class Vocabulary:
+    """References to the declarations that expressions of a spec can use, filled while these are drawn."""
+
+    labels: tuple[str, ...]
+    categories: list[ast.Ref] = field(default_factory=list)
+    families: list[tuple[ast.Ref, tuple[str, ...]]] = field(default_factory=list)  # with the names of the categories
+    costs: list[ast.Ref] = field(default_factory=list)
+    family_costs: list[tuple[ast.Ref, ast.Ref]] = field(default_factory=list)  # the family, its costs
+    metrics: list[ast.Ref] = field(default_factory=list)
+    family_metrics: list[ast.Ref] = field(default_factory=list)  # between the categories of a family
+    hierarchies: list[ast.Ref] = field(default_factory=list)
+    actions: list[ast.Ref] = field(default_factory=list)
+    params: list[tuple[ast.Ref, float]] = field(default_factory=list)
+    inputs: list[tuple[ast.Ref, float]] = field(default_factory=list)  # numbers per row, with their upper ends
+
+
+class Draws:
+    """The draws that a spec is made of, from cached strategies: a spec needs hundreds, and making them takes time."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.draw = draw
+
+    def coin(self) -> bool:
+        return self.draw(_COIN)
+
+    def number(self, least: int, most: int) -> int:
+        return self.draw(_numbers(least, most))
+
+    def pick(self, options: Sequence[T]) -> T:
+        words = options if isinstance(options, tuple) and isinstance(options[0], str) else None
+        return options[self.draw(_places(len(options), words))]
+
+    def several(self, of: st.SearchStrategy[T], least: int, most: int, *, unique: bool = False) -> list[T]:
+        """`least` to `most` draws of a strategy, which must be a lasting object, as lists of it are cached."""
+        return self.draw(_lists(of, least, most, unique))
+
+    def some(self, below: int) -> list[int]:
+        """One or more of the numbers from 0 to `below` - 1, in ascending order."""
+        return sorted(self.draw(_subsets(below)))
+
+    def shuffled(self, options: Sequence[T]) -> list[T]:
+        return [options[i] for i in self.draw(_orders(len(options)))]
+
+
+@cache
+def _numbers(least: int, most: int) -> st.SearchStrategy[int]:
+    return st.integers(least, most)
+
+
+@lru_cache(maxsize=1000)
+def _places(many: int, words: tuple[Any, ...] | None) -> st.SearchStrategy[int]:
+    """With `words`, hypothesis recognises draws of one kind and can replace one by another."""
+    return st.sampled_from(range(many)) if words is None else st.sampled_from(words).map(words.index)
+
+
+@cache
+def _lists(of: st.SearchStrategy[Any], least: int, most: int, unique: bool) -> st.SearchStrategy[list[Any]]:
+    return st.lists(of, min_size=least, max_size=most, unique=unique)
+
+
+@cache
+def _subsets(below: int) -> st.SearchStrategy[set[int]]:
+    return st.sets(_numbers(0, below - 1), min_size=1)
+
+
+@cache
+def _orders(n: int) -> st.SearchStrategy[list[int]]:
+    return st.permutations(range(n))
 
 
 class DeclarationGenerator(Draws):
@@ -70,6 +159,11 @@ class DeclarationGenerator(Draws):
     def K(self) -> int:
         return len(self.vocabulary.labels)
 
+    @property
+    def _unambiguous(self) -> list[tuple[ast.Ref, tuple[str, ...]]]:
+        """The families whose categories have different names."""
+        return [x for x in self.vocabulary.families if len(set(x[1])) == len(x[1])]
+
     # Labels
 
     def _labels(self, K: int) -> tuple[str, ...]:
@@ -93,8 +187,7 @@ class DeclarationGenerator(Draws):
             column = named(self._key) if self.coin() else None
             body = ast.File("labels.csv", column, span=NOWHERE)
         elif how == "json":
-            self.files["labels.json"] = _json(list(labels))
-            body = ast.File("labels.json", span=NOWHERE)
+            body = self._json_file("labels", list(labels))
         self.declarations.append(ast.Labels(body, span=NOWHERE))
         return labels
 
@@ -147,6 +240,10 @@ class DeclarationGenerator(Draws):
         found_anyway = key_first or (of_labels and self._labels_have_column)
         return path, None if found_anyway and self.coin() else named(self._key)
 
+    def _json_file(self, name: str, value: object) -> ast.File:
+        self.files[f"{name}.json"] = _json(value)
+        return ast.File(f"{name}.json", span=NOWHERE)
+
     # Declarations, by kind
 
     def _costs(self, number: int) -> None:
@@ -156,11 +253,10 @@ class DeclarationGenerator(Draws):
         self.vocabulary.costs.append(reference(name))
 
     def _family_costs(self, number: int) -> None:
-        unambiguous = [x for x in self.vocabulary.families if len(set(x[1])) == len(x[1])]
-        if not unambiguous:
+        if not self._unambiguous:
             return
         name = f"w{number}"
-        family, names = self.pick(unambiguous)
+        family, names = self.pick(self._unambiguous)
         body, default = self._cost_body(name, names, of_labels=False)
         self.declarations.append(ast.Costs(named(name), family, body, default, span=NOWHERE))
         self.vocabulary.family_costs.append((family, reference(name)))
@@ -175,8 +271,7 @@ class DeclarationGenerator(Draws):
             path, by = self._table(name, keys, {column: values, "other": keys}, of_labels=of_labels)
             return ast.File(path, named(column), by, span=NOWHERE), None
         if how == "json":
-            self.files[f"{name}.json"] = _json(dict(zip(keys, values, strict=True)))
-            return ast.File(f"{name}.json", span=NOWHERE), None
+            return self._json_file(name, dict(zip(keys, values, strict=True))), None
         if how == "npy":
             self.files[f"{name}.npy"] = _npy(np.array(values))
             return ast.File(f"{name}.npy", span=NOWHERE), None
@@ -199,8 +294,7 @@ class DeclarationGenerator(Draws):
             path, by = self._table(name, self.vocabulary.labels, {column: flags})
             body = ast.File(path, named(column), by, span=NOWHERE)
         elif how == "json":
-            self.files[f"{name}.json"] = _json(labels)
-            body = ast.File(f"{name}.json", span=NOWHERE)
+            body = self._json_file(name, labels)
         self.declarations.append(ast.Category(named(name), body, span=NOWHERE))
         self.vocabulary.categories.append(reference(name))
 
@@ -225,8 +319,7 @@ class DeclarationGenerator(Draws):
             body: tuple[ast.Member, ...] | ast.File = ast.File(path, named(column), by, span=NOWHERE)
             members = {n: members[n] for n in dict.fromkeys(of_label[y] for y in sorted(of_label))}
         elif how == "json":
-            self.files[f"{name}.json"] = _json({n: [labels[y] for y in inside] for n, inside in members.items()})
-            body = ast.File(f"{name}.json", span=NOWHERE)
+            body = self._json_file(name, {n: [labels[y] for y in inside] for n, inside in members.items()})
         else:
             body = tuple(
                 ast.Member(named(n), self._items([labels[y] for y in inside]), span=NOWHERE)
@@ -251,8 +344,7 @@ class DeclarationGenerator(Draws):
             path, by = self._table(name, labels, columns)
             body = ast.File(path, None, by, tuple(map(named, levels)), span=NOWHERE)
         elif how == "json":
-            self.files[f"{name}.json"] = _json(_nested(labels, paths, ()))
-            body = ast.File(f"{name}.json", span=NOWHERE)
+            body = self._json_file(name, _nested(labels, paths, ()))
         else:
             body = self._branches(paths, ())
         self.declarations.append(ast.Hierarchy(named(name), body, span=NOWHERE))
@@ -367,9 +459,8 @@ class DeclarationGenerator(Draws):
         self.vocabulary.costs.append(reference(name))
 
     def _row_family_costs(self, number: int) -> None:
-        unambiguous = [family for family, names in self.vocabulary.families if len(set(names)) == len(names)]
-        if unambiguous:
-            family = self.pick(unambiguous)
+        if self._unambiguous:
+            family, _ = self.pick(self._unambiguous)
             name = self._per_row(f"rw{number}", family)
             self.vocabulary.family_costs.append((family, reference(name)))
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from udcp_dsl.check.generated.declarations import DeclarationGenerator
+from udcp_dsl.check.generated.declarations import NOWHERE, DeclarationGenerator, named, reference
 from udcp_dsl.check.generated.expressions import ExpressionGenerator
-from udcp_dsl.check.generated.vocabulary import NOWHERE, named, reference
 from udcp_dsl.diagnostics import SpecWarning, keeping_warnings
 from udcp_dsl.language import ast
 from udcp_dsl.language.unparse import unparse

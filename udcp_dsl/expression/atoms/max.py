@@ -20,7 +20,7 @@ from udcp_dsl.expression.growth import Larger
 from udcp_dsl.expression.linear import Affine, Lowering, Push
 
 # About 70 MB: 2,900 labels with as many distinct costs.
-_MOST_MEMBERS = 1 << 23
+MOST_MEMBERS = 1 << 23
 
 
 class CostExtreme(CostAtom):
@@ -84,7 +84,7 @@ class Max(CostExtreme):
 def nested(costs: Floats) -> Additive | None:
     """max(c) as weights on nested categories; None if they would take too much memory."""
     levels = np.unique(costs)
-    if len(levels) * len(costs) > _MOST_MEMBERS:
+    if len(levels) * len(costs) > MOST_MEMBERS:
         return None
     steps = pairwise([0.0, *levels])
     parts = [Weighted(float(b - a), np.flatnonzero(costs >= b), f"{{cost >= {b:g}}}") for a, b in steps]
