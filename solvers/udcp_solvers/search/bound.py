@@ -48,7 +48,7 @@ def bounded(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     changes sides (`change`)."""
     constant, left = minorant(ints, floats, node, T), T.left_over
     left.max_change = 0.0
-    for y in range(len(T.labels)):
+    for y in open_labels(T):
         T.labels[y].change = 0.0
     if left.count_factor != 0.0:
         return constant + by_count(ints, floats, node, T)

@@ -34,7 +34,7 @@ from udcp_solvers.numeric.arrays import Record, Records, records
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.double_double import Double, plus, ratio
 from udcp_solvers.numeric.filling import fill, put
-from udcp_solvers.search.best import best_set, repeats
+from udcp_solvers.search.best import best_set
 from udcp_solvers.search.intervals import cost_of, take_free
 from udcp_solvers.search.layout import FREE, IN, OUT, Floats, Ints, Marks, size_numbers
 from udcp_solvers.search.workspace import NEAR, Question, Workspace, is_within, same_set, workspace_of
@@ -144,11 +144,10 @@ def price_rows(start: int, stop: int, ints: Ints, floats: Floats, rows: PriceRow
     """Compute the prices of rows start .. stop - 1, or their sets."""
     for n in range(start, stop):
         _load_row(rows, n, R)
-        ties = repeats(ints, floats, R.p, T)  # the search alone decides all other ties
         rows.gaps[n] = 0.0
         more = begin(R)
         while more:
-            gap = _answer(ints, floats, rows, ties, R, T)
+            gap = _answer(ints, floats, rows, R, T)
             rows.gaps[n] = max(rows.gaps[n], gap)
             more = advance(R)
         _write_row(rows, n, R)
@@ -187,7 +186,7 @@ def _write_row(rows: PriceRows, n: int, R: Trace) -> None:
 
 
 @jit
-def _answer(ints: Ints, floats: Floats, rows: PriceRows, ties: bool, R: Trace, T: Workspace) -> float:
+def _answer(ints: Ints, floats: Floats, rows: PriceRows, R: Trace, T: Workspace) -> float:
     """Find the best set that is asked for; returns how much better another set may be, at most."""
     state = R.state
     if state.anew:
@@ -196,14 +195,14 @@ def _answer(ints: Ints, floats: Floats, rows: PriceRows, ties: bool, R: Trace, T
     fill(T.margin, np.inf)
     _restrict(R, T.margin)
     at_zero = state.asked == LEFT_END or (state.asked == ANCHOR_SET and state.anchor == 0.0)
-    question = Question(R.p, state.mu, R.asked, state.span, max(state.nodes, 1), ties, at_zero, rows.low)
+    question = Question(R.p, state.mu, R.asked, state.span, max(state.nodes, 1), at_zero, rows.low)
     found, corner = R.marks[state.place], R.corners[state.place]
     gap = best_set(ints, floats, question, found, state.started, T)
     exact = at_zero and gap == 0.0
     corner.cost = cost_of(ints, floats, found, T) if exact else take_free(ints, floats, question, found, T)
     corner.price = state.mu
     put(R.margins[state.place], T.margin)
-    state.nodes -= T.search.node_count
+    state.nodes -= max(T.search.node_count - 1, 0)  # the first is free
     if state.asked == LEFT_END:
         _guess_first_right(ints, floats, R, T)
     return gap
