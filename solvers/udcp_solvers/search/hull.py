@@ -20,8 +20,13 @@ state of the machine is a question and the stretch of hull that it belongs to; `
     UP_TO     all                           price 0   S*: is every best set within S*?
     BEYOND    all if so, else supersets     S*        as far as wanted
 
-The label or threshold that is wanted decides only how many questions are asked, not which: so scores, the score of one
-label and sets agree even if a budget ended a search.
+UP_TO is traced only if a corner beyond S* lacks a label of S*: until then, all sets and supersets have the same corners.
+
+Scores, the score of one label and sets agree even if a budget ended a search, since each answer is a function of its
+question. What two corners enclose depends on these two alone: the price at which they meet, kept between those where
+the corners were found; the lines to start with; the nodes for all questions between them, of which each half gets the
+share of the labels that change in it. So what is not wanted may be left out: corners are skipped (`_may_skip`) if none
+of them can have a label that is wanted. Right ends are the same for all, one after the other; they share their nodes.
 """
 
 from __future__ import annotations
@@ -42,14 +47,16 @@ from udcp_solvers.search.workspace import NEAR, Question, Workspace, is_within, 
 # What is wanted of a row: every score, the score of one label, the set at a threshold, only the best set at the anchor.
 ALL, ONE, SET, BEST = range(4)
 # Questions (see `advance`) and stretches (see above).
-ANCHOR_SET, STILL_BEST, LEFT_END, RIGHT_END, LAST_END, BETWEEN = range(6)
+ANCHOR_SET, LEFT_END, RIGHT_END, LAST_END, BETWEEN = range(5)
 PLAIN, INSIDE, UP_TO, BEYOND = range(4)
+# Whether every best set up to the anchor is within S*.
+UNKNOWN, NESTED, NOT_NESTED = range(3)
 
 # Places of corners. Waiting corners come first, the next one last; behind it is the one that is asked for; then the
-# left end, the best set at the anchor, and the best set at a right end beyond the anchor.
+# left end, the best set at the anchor, and the ends between which BEYOND goes on after UP_TO.
 _MAX_WAITING = 48
-_LEFT, _STAR, _OTHER = range(_MAX_WAITING + 1, _MAX_WAITING + 4)
-_PLACES = _MAX_WAITING + 4
+_LEFT, _STAR, _FIRST, _LAST = range(_MAX_WAITING + 1, _MAX_WAITING + 5)
+_PLACES = _MAX_WAITING + 5
 
 # Relative tolerance of prices: up to a price this much higher, a set may be bought at the price itself, given rounding.
 PRICE_ROUNDING = 1e-9
@@ -59,14 +66,14 @@ _GUIDE = 2.0**-20
 # ends before the last set.
 _FIRST_STEP, _GROWTH, _ENDS = 0.03, 4.0, 12
 
-# A corner: the cost of the set, and the price at which it was found to be the best.
-CORNER = np.dtype([("cost", "f8"), ("price", "f8")])
+# A corner: the cost of the set; the price at which it was found to be the best; the least price of sets to its right;
+# the nodes for questions between it and the left end; whether it was found among supersets of S*.
+CORNER = np.dtype([("cost", "f8"), ("price", "f8"), ("reached", "f8"), ("nodes", "i8"), ("held", "?")], align=True)
 # See `Trace`: what is wanted, the question, how far the hull is known.
 STATE = np.dtype([
     ("wanted", "i8"), ("label", "i8"), ("anchor", "f8"), ("threshold", "f8"), ("upper", "f8"), ("span", "f8"),
-    ("asked", "i8"), ("stretch", "i8"), ("mu", "f8"), ("place", "i8"), ("started", "?"), ("gain", "f8"),
-    ("nodes", "i8"), ("anew", "?"),
-    ("price", "f8"), ("top", "i8"), ("nested", "?"), ("still_best", "f8"),
+    ("asked", "i8"), ("stretch", "i8"), ("mu", "f8"), ("place", "i8"), ("started", "?"), ("held", "?"), ("gain", "f8"),
+    ("budget", "i8"), ("nodes", "i8"), ("unresolved", "f8"), ("top", "i8"), ("nested", "i8"),
     ("right", "f8"), ("ends", "i8"), ("first_right", "f8"),
 ], align=True)  # fmt: skip
 
@@ -97,17 +104,19 @@ class PriceRows(NamedTuple):
 class Trace(NamedTuple):
     """The hull of one row, as far as it is known: p, the scores, and the scores found inside the anchor.
 
-    Corners by place: their `marks` (places, K), costs and prices, and `margins` (places, K), how much worse sets are in
-    which a label is changed, at the price where the corner was found. `fixed` (K,): labels that all sets of the stretch
+    Corners by place: their `marks` (places, K); `margins` (places, K), how much worse sets are in which a label is
+    changed, at the price where the corner was found; `lines` (places, Q + N), those of the first node. `fixed` (K,): labels that all sets of the stretch
     hold or leave out; `asked` (K,): those of the question. The `state`:
 
     - what is `wanted` of the row, and of which `label`; the `anchor`, below 0 for none; the `threshold`; `upper`, the
       highest price that matters; `span`, as in `PriceRows`;
     - what is `asked`, in which `stretch`: the best set at the price `mu`, for which `place`, and whether it is
-      `started` with a set that is there; `gain`, for BETWEEN, the mass between the two sets that meet;
-    - `nodes` that the search may still look at; whether this budget and the lines of the search begin `anew`;
-    - the `price` of the left end; `top`, the place of the next waiting corner, -1 for none;
-    - `nested`: no best set up to the anchor has a label outside S*; `still_best`: the price up to which S* is the best;
+      `started` with a set that is there, or `held` to supersets of S*; `gain`, for BETWEEN, the mass between the two
+      sets that meet;
+    - `budget`, the nodes of each stretch; `nodes` that are left for right ends; `unresolved`, how much better a corner
+      is for which there was no place;
+    - `top`, the place of the next waiting corner, -1 for none; `nested`: whether a best set up to the anchor has a
+      label outside S*;
     - the price of the `right` end, how many `ends` there were, and the `first_right` end without an anchor.
     """
 
@@ -117,6 +126,7 @@ class Trace(NamedTuple):
     marks: Marks
     corners: Records
     margins: Floats
+    lines: Floats
     fixed: Marks
     asked: Marks
     state: Record
@@ -124,7 +134,7 @@ class Trace(NamedTuple):
 
 def price_block(start: int, stop: int, ints: Ints, floats: Floats, rows: PriceRows) -> None:
     """`price_rows` with its own trace and workspace."""
-    K = size_numbers(ints)[0]
+    K, _, Q, N = size_numbers(ints)[:4]
     R = Trace(
         p=np.empty(K),
         score=np.empty(K),
@@ -132,6 +142,7 @@ def price_block(start: int, stop: int, ints: Ints, floats: Floats, rows: PriceRo
         marks=np.zeros((_PLACES, K), np.int8),
         corners=records(_PLACES, CORNER),
         margins=np.zeros((_PLACES, K)),
+        lines=np.zeros((_PLACES, Q + N)),
         fixed=np.zeros(K, np.int8),
         asked=np.zeros(K, np.int8),
         state=records(1, STATE)[0],
@@ -150,6 +161,8 @@ def price_rows(start: int, stop: int, ints: Ints, floats: Floats, rows: PriceRow
             gap = _answer(ints, floats, rows, R, T)
             rows.gaps[n] = max(rows.gaps[n], gap)
             more = advance(R)
+        _close_beyond(R)
+        rows.gaps[n] = max(rows.gaps[n], R.state.unresolved)
         _write_row(rows, n, R)
 
 
@@ -162,7 +175,8 @@ def _load_row(rows: PriceRows, n: int, R: Trace) -> None:
         state.anchor = min(state.anchor, 0.0)
     # A set may be bought at the threshold itself, up to rounding.
     state.upper = rows.tau[n] * (1.0 + PRICE_ROUNDING) if rows.wanted == SET else np.inf
-    state.span, state.anew, state.ends, state.right = rows.span, True, 0, 0.0
+    state.span, state.ends, state.right, state.nested, state.unresolved = rows.span, 0, 0.0, UNKNOWN, 0.0
+    state.budget, state.nodes, state.stretch = rows.budget, rows.budget, PLAIN
     put(R.p, rows.P[n])
     fill(R.score, np.inf)
     fill(R.fixed, FREE)
@@ -189,29 +203,69 @@ def _write_row(rows: PriceRows, n: int, R: Trace) -> None:
 def _answer(ints: Ints, floats: Floats, rows: PriceRows, R: Trace, T: Workspace) -> float:
     """Find the best set that is asked for; returns how much better another set may be, at most."""
     state = R.state
-    if state.anew:
-        fill(T.warm_lines, 0.0)
-        state.anew, state.nodes = False, rows.budget
     fill(T.margin, np.inf)
     _restrict(R, T.margin)
+    _start_lines(R, T.warm_lines)
     at_zero = state.asked == LEFT_END or (state.asked == ANCHOR_SET and state.anchor == 0.0)
-    question = Question(R.p, state.mu, R.asked, state.span, max(state.nodes, 1), at_zero, rows.low)
+    question = Question(R.p, state.mu, R.asked, state.span, _nodes(R) + 1, at_zero, rows.low)
     found, corner = R.marks[state.place], R.corners[state.place]
     gap = best_set(ints, floats, question, found, state.started, T)
     exact = at_zero and gap == 0.0
     corner.cost = cost_of(ints, floats, found, T) if exact else take_free(ints, floats, question, found, T)
-    corner.price = state.mu
+    corner.price = corner.reached = state.mu
+    corner.held = state.held
     put(R.margins[state.place], T.margin)
-    state.nodes -= max(T.search.node_count - 1, 0)  # the first is free
-    if state.asked == LEFT_END:
+    put(R.lines[state.place], T.warm_lines)
+    used = max(T.search.node_count - 1, 0)
+    if state.asked == BETWEEN:
+        R.corners[state.top].nodes -= used
+    elif state.asked == LEFT_END:
+        corner.reached = np.nextafter(0.0, 1.0)  # labels that are not in the best set at price 0 have a higher price
         _guess_first_right(ints, floats, R, T)
+    else:
+        state.nodes -= used
+        corner.nodes = _nodes_of_stretch(R)
+        corner.price = np.inf if state.asked == LAST_END else corner.price
     return gap
+
+
+@jit
+def _nodes(R: Trace) -> int:
+    """How many nodes the search may look at for a question, beside the first."""
+    state = R.state
+    if state.asked == BETWEEN:
+        return int(R.corners[state.top].nodes)
+    return int(state.budget if state.asked == LEFT_END else max(state.nodes, 0))
+
+
+@jit
+def _nodes_of_stretch(R: Trace) -> int:
+    """The nodes for all questions between two ends of a stretch."""
+    return int(R.state.budget // 2)
+
+
+@jit
+def _start_lines(R: Trace, lines: Floats) -> None:
+    """The lines to start with: those of the left end, or between those of the two corners that meet."""
+    state, a, b = R.state, R.corners[_LEFT].price, R.corners[R.state.top].price
+    if state.asked == ANCHOR_SET or state.asked == LEFT_END:
+        fill(lines, 0.0)
+        return
+    put(lines, R.lines[_LEFT])
+    if state.asked == BETWEEN and a < state.mu < b < np.inf:
+        share = (state.mu - a) / (b - a)
+        for s in range(len(lines)):
+            lines[s] += share * (R.lines[state.top, s] - lines[s])
 
 
 @jit
 def _restrict(R: Trace, margin: Floats) -> None:
     """Fix the labels of the question: those of the stretch; for LAST_END, also all labels with mass."""
     put(R.asked, R.fixed)
+    if R.state.held:
+        for k in range(len(R.p)):
+            if R.marks[_STAR, k] == IN:
+                R.asked[k] = IN
     if R.state.asked == LAST_END:
         for k in range(len(R.p)):
             if R.asked[k] == FREE and R.p[k] > 0.0:
@@ -222,25 +276,58 @@ def _restrict(R: Trace, margin: Floats) -> None:
 
 @jit
 def _fix_between(R: Trace, margin: Floats) -> None:
-    """Fix labels on which the two corners that meet agree, if every best set at their price does so, too.
-
-    The least L - mu p of sets in which a label is changed is concave in the price. So it is above the line between its
-    lower bounds at the two prices where the corners were found. At `mu`, the line between the values of the two corners
-    is `height` below their common value.
-    """
-    state, top, mu = R.state, R.state.top, R.state.mu
-    a, b = R.corners[_LEFT].price, R.corners[top].price
-    if not a < mu < b < np.inf or mu <= state.price:
-        return
-    share = (mu - a) / (b - a)
-    height = share * (b - mu) * state.gain
-    slack = PRICE_ROUNDING * height + NEAR * (state.span + mu)
+    """Fix labels on which the two corners that meet agree, if every best set at their price does so, too."""
+    top = R.state.top
+    share, height, slack = _height(R)
     for k in range(len(R.p)):
-        if R.fixed[k] == FREE and (R.marks[_LEFT, k] == IN) == (R.marks[top, k] == IN):
+        if R.asked[k] == FREE and (R.marks[_LEFT, k] == IN) == (R.marks[top, k] == IN):
             more = (1.0 - share) * R.margins[_LEFT, k] + share * R.margins[top, k] - height
             if more > slack:
                 R.asked[k] = IN if R.marks[top, k] == IN else OUT
                 margin[k] = more
+
+
+@jit
+def _height(R: Trace) -> tuple[float, float, float]:
+    """Where the price at which two corners meet lies between those where they were found, how far the line between
+    their values is below their common value there, and what is rounding; an infinite height if that is not known.
+
+    The least L - mu p of sets in which a label is changed is concave in the price. So it is above the line between its
+    lower bounds, the margins, at the two prices where the corners were found.
+    """
+    state, mu = R.state, R.state.mu
+    a, b = R.corners[_LEFT].price, R.corners[state.top].price
+    if not a < mu < b < np.inf:
+        return 0.0, np.inf, 0.0
+    share = (mu - a) / (b - a)
+    height = share * (b - mu) * state.gain
+    return share, height, PRICE_ROUNDING * height + NEAR * (state.span + mu)
+
+
+@jit
+def _may_skip(R: Trace) -> bool:
+    """Whether no corner between the left end and the next waiting one has a label that is wanted, beyond those that
+    the latter has.
+
+    That are the labels outside S*, for UP_TO; the one label; for a set that all labels of the waiting corner are in,
+    all others. A set with a label that neither end has is at least as high as the lower of the two at every price
+    between them: at either end by its margin, which is not below 0, where the two meet by `_height`, and as both are
+    linear from there to the ends, everywhere.
+    """
+    state, top = R.state, R.state.top
+    one = state.wanted == ONE and state.stretch != UP_TO
+    if state.stretch != UP_TO and not one and (state.wanted != SET or R.corners[top].price > state.threshold):
+        return False
+    share, height, slack = _height(R)
+    for k in range(state.label, state.label + 1) if one else range(len(R.p)):
+        if R.marks[top, k] == IN or R.marks[_LEFT, k] == IN:
+            if one:
+                return False
+        elif R.fixed[k] == FREE and not (state.stretch == UP_TO and R.marks[_STAR, k] == IN):
+            a, b = R.margins[_LEFT, k], R.margins[top, k]
+            if not (a >= 0.0 and b >= 0.0 and (1.0 - share) * a + share * b - height > slack):
+                return False
+    return True
 
 
 @jit
@@ -260,8 +347,12 @@ def _guess_first_right(ints: Ints, floats: Floats, R: Trace, T: Workspace) -> No
 @jit
 def _ask(R: Trace, asked: int, mu: float, place: int, started: bool) -> bool:
     """Ask for the best set at a price."""
-    state = R.state
-    state.asked, state.mu, state.place, state.started = asked, mu, place, started
+    state, corners = R.state, R.corners
+    state.asked, state.mu, state.place, state.started, state.held = asked, mu, place, started, False
+    if asked == BETWEEN:
+        state.held = corners[_LEFT].held or corners[state.top].held
+    elif asked == RIGHT_END or asked == LAST_END:
+        state.held = corners[_LEFT].held
     return True
 
 
@@ -285,9 +376,7 @@ def advance(R: Trace) -> bool:
         (a row)                       no anchor            LEFT_END of PLAIN
                                       an anchor            ANCHOR_SET
         ANCHOR_SET                    S*                   LEFT_END of INSIDE, if a price within S* is wanted;
-                                                           else STILL_BEST; none, if only S* is wanted
-        STILL_BEST                    S*                   STILL_BEST at a higher price; none, if that is not wanted
-                                      another set          LEFT_END of UP_TO
+                                                           else RIGHT_END of BEYOND; none, if only S* is wanted
         LEFT_END     PLAIN            a set                RIGHT_END
                      INSIDE, UP_TO    a set                BETWEEN this set and S*
         RIGHT_END                     a set                BETWEEN the left end and this set
@@ -295,25 +384,48 @@ def advance(R: Trace) -> bool:
                                       no better set        BETWEEN the next corner and the one after it; at the last
                                                            corner the stretch ends
                      UP_TO            one not within S*    the stretch ends
+        (either)     BEYOND           one that lacks a     LEFT_END of UP_TO; if that is known to end early, the same
+                                      label of S*          question again, held to supersets of S*
         (the end)    PLAIN, BEYOND                         RIGHT_END, farther right; none, if no higher price is wanted
-                     INSIDE                                STILL_BEST; none, if only prices within S* are wanted
-                     UP_TO                                 RIGHT_END of BEYOND; BETWEEN S* and that end, if it is known
+                     INSIDE                                RIGHT_END of BEYOND; none, if only prices within S* are wanted
+                     UP_TO                                 those of BEYOND since the last RIGHT_END once more
 
-    If the next right end is the last, the set that has all mass, LAST_END takes the place of RIGHT_END, and LEFT_END
-    of UP_TO that of STILL_BEST.
+    If the next right end is the last, the set that has all mass, LAST_END takes the place of RIGHT_END.
     """
     asked, stretch, ended = R.state.asked, R.state.stretch, False
     if asked == ANCHOR_SET:
         return _after_anchor_set(R)
-    if asked == STILL_BEST:
-        return _after_still_best(R)
     if asked == LEFT_END:
         ended = _take_left_end(R)
         if stretch == PLAIN:
             return not ended and _next_end(R)
-    elif asked == BETWEEN:
-        ended = _take_between(R)
+    else:
+        if stretch == BEYOND and asked != BETWEEN:
+            _copy(R, _LEFT, _FIRST)
+            _copy(R, 0, _LAST)
+        if _lacks_star(R):
+            return _ask_held(R) if R.state.nested == NOT_NESTED else _begin_stretch(R, UP_TO)
+        if asked == BETWEEN:
+            ended = _take_between(R)
     return (not ended and _ask_between(R)) or _end_stretch(R, ended)
+
+
+@jit
+def _lacks_star(R: Trace) -> bool:
+    """Whether the answer may be none among those that are wanted, since it lacks a label of S*."""
+    state, found = R.state, R.state.place
+    if state.stretch != BEYOND or state.held or state.nested == NESTED:
+        return False
+    return not is_within(R.marks[_STAR], R.marks[found]) and (state.asked != BETWEEN or _is_better(R))
+
+
+@jit
+def _ask_held(R: Trace) -> bool:
+    """Ask once more, for supersets of S*."""
+    state = R.state
+    put(R.marks[state.place], R.marks[state.top if state.asked == BETWEEN else _LEFT])
+    state.held = True
+    return True
 
 
 @jit
@@ -325,51 +437,25 @@ def _after_anchor_set(R: Trace) -> bool:
     within_star = state.wanted == ALL or (state.wanted == ONE and R.marks[_STAR, state.label] == IN)
     if within_star or (state.wanted == SET and state.threshold < state.anchor):
         return _begin_stretch(R, INSIDE)
-    return _begin_above(R)
+    return _begin_beyond(R)
 
 
 @jit
-def _begin_above(R: Trace) -> bool:
+def _begin_beyond(R: Trace) -> bool:
     """Go on from S* to prices above the anchor."""
-    R.state.anew, R.state.still_best = True, R.state.anchor
-    for k in range(len(R.p)):
-        R.score[k] = R.state.anchor if R.marks[_STAR, k] == IN else np.inf
-    return _ask_still_best(R)
-
-
-@jit
-def _ask_still_best(R: Trace) -> bool:
-    """Ask whether S* is the best at the next right end, too; False if it has all mass."""
     state = R.state
-    put(R.marks[_LEFT], R.marks[_STAR])
+    state.stretch, state.top, state.right, state.nodes = BEYOND, -1, state.anchor, state.budget
+    _copy(R, _STAR, _LEFT)
     fill(R.fixed, FREE)
-    _, likeliest = _outside(R.p, R.marks[_STAR])
-    if likeliest < 0:
-        _close_beyond(R)
-        return False
-    state.right = _next_price(R)
-    if state.right < np.inf:
-        put(R.marks[_OTHER], R.marks[_STAR])
-        return _ask(R, STILL_BEST, state.right, _OTHER, True)
-    return _begin_stretch(R, UP_TO)
-
-
-@jit
-def _after_still_best(R: Trace) -> bool:
-    """After STILL_BEST: the best set at a right end is S*, or another one."""
-    state = R.state
-    if not same_set(R.marks[_OTHER], R.marks[_STAR]):
-        return _begin_stretch(R, UP_TO)
-    state.still_best = state.right
-    return state.upper > state.still_best and _ask_still_best(R)
+    for k in range(len(R.p)):
+        R.score[k] = state.anchor if R.marks[_STAR, k] == IN else np.inf
+    return _go_right(R)
 
 
 @jit
 def _begin_stretch(R: Trace, stretch: int) -> bool:
     """Begin a stretch at price 0."""
-    state = R.state
-    state.stretch, state.top, state.price = stretch, -1, 0.0
-    state.anew = state.anew or stretch == INSIDE
+    R.state.stretch, R.state.top = stretch, -1
     for k in range(len(R.p)):
         R.fixed[k] = OUT if stretch == INSIDE and R.marks[_STAR, k] != IN else FREE
     return _ask(R, LEFT_END, _guide(R), _LEFT, False)
@@ -380,30 +466,45 @@ def _take_left_end(R: Trace) -> bool:
     """Take in the left end of a stretch; returns whether no more of the stretch is wanted."""
     state = R.state
     _buy(R, _LEFT, 0.0)
-    state.price = np.nextafter(0.0, 1.0)  # labels that are not in the best set at price 0 have a higher one
     if state.stretch != PLAIN:
         _copy(R, _STAR, 0)
+        R.corners[0].nodes = _nodes_of_stretch(R)
         state.top = 0
-        state.nested = is_within(R.marks[_LEFT], R.marks[_STAR])
     if state.stretch == UP_TO:
-        return not state.nested
-    return _is_bought(R) or state.price > state.upper
+        state.nested = NESTED if is_within(R.marks[_LEFT], R.marks[_STAR]) else NOT_NESTED
+        return bool(state.nested == NOT_NESTED)
+    return _is_bought(R) or state.upper <= 0.0
 
 
 @jit
 def _ask_between(R: Trace) -> bool:
-    """Ask for the best set where the lines of the left end and the next waiting corner meet; False if none waits."""
-    state = R.state
-    while state.top >= 0:
+    """Ask for the best set where the lines of the left end and the next waiting corner meet; False if none waits, or
+    prices are above those that matter."""
+    state, left = R.state, R.corners[_LEFT]
+    while state.top >= 0 and (left.reached <= state.upper or state.stretch == UP_TO):
         top = state.top
         gain, gain_low = _mass_between(R.p, R.marks[_LEFT], R.marks[top])
         if gain > 0.0:
-            rise = R.corners[top].cost - R.corners[_LEFT].cost
-            state.gain = gain
-            put(R.marks[top + 1], R.marks[top])
-            return _ask(R, BETWEEN, max(ratio(rise, 0.0, gain, gain_low), state.price), top + 1, True)
+            meeting = ratio(R.corners[top].cost - left.cost, 0.0, gain, gain_low)
+            state.gain, state.mu = gain, min(max(meeting, left.reached), R.corners[top].price)
+            if not _may_skip(R):
+                put(R.marks[top + 1], R.marks[top])
+                return _ask(R, BETWEEN, state.mu, top + 1, True)
+            if state.wanted == SET:
+                _buy(R, top, R.corners[top].price)
         _move_left_end(R)
     return False
+
+
+@jit
+def _is_better(R: Trace) -> bool:
+    """Whether the set found where two corners meet is better than both."""
+    state, corners, top, found = R.state, R.corners, R.state.top, R.state.place
+    gain, _ = _mass_between(R.p, R.marks[_LEFT], R.marks[found])
+    rise, step = corners[top].cost - corners[_LEFT].cost, corners[found].cost - corners[_LEFT].cost
+    slack = NEAR * (state.span + abs(rise) + abs(step))
+    lower = min(rise - state.mu * state.gain, 0.0)
+    return gain > 0.0 and step - state.mu * gain < lower - slack and not same_set(R.marks[found], R.marks[top])
 
 
 @jit
@@ -414,21 +515,19 @@ def _take_between(R: Trace) -> bool:
     anchor is not within S*.
     """
     state, corners, top, found = R.state, R.corners, R.state.top, R.state.place
-    gain, _ = _mass_between(R.p, R.marks[_LEFT], R.marks[found])
-    rise, step = corners[top].cost - corners[_LEFT].cost, corners[found].cost - corners[_LEFT].cost
-    slack = NEAR * (state.span + abs(rise) + abs(step))
-    if gain > 0.0 and step - state.mu * gain < -slack and not same_set(R.marks[found], R.marks[top]):
+    if _is_better(R):
         if state.stretch == UP_TO and not is_within(R.marks[found], R.marks[_STAR]):
-            state.nested = False
+            state.nested = NOT_NESTED
             return True
         if found < _MAX_WAITING:
             state.top = found
-        else:  # no space: it replaces the waiting corner, which is found again from here
-            _copy(R, found, top)
-        return False
+            before, after = _differ(R.marks[_LEFT], R.marks[found]), _differ(R.marks[found], R.marks[top])
+            corners[found].nodes = corners[top].nodes * before // (before + after)
+            corners[top].nodes -= corners[found].nodes
+            return False
+        state.unresolved = max(state.unresolved, state.mu * state.gain)
     if state.mu > state.upper:
         return True
-    state.price = state.mu
     _buy(R, top, state.mu)
     _move_left_end(R)
     return state.stretch != UP_TO and _is_bought(R)
@@ -440,33 +539,28 @@ def _end_stretch(R: Trace, ended: bool) -> bool:
     state = R.state
     if state.stretch == INSIDE:
         _close_inside(R)
-        return state.wanted == ALL and _begin_above(R)
+        return state.wanted == ALL and _begin_beyond(R)
     if state.stretch == UP_TO:
-        ended = False
-        if _begin_beyond(R) or _ask_between(R):
-            return True
-    # Labels bought beyond a right end have a price above it, even if a search was not proved.
-    state.price = max(state.price, state.right)
-    if not ended and state.price < state.upper and _next_end(R):
-        return True
-    if state.stretch == BEYOND:
-        _close_beyond(R)
-    return False
+        return _resume_beyond(R)
+    return not ended and _go_right(R)
 
 
 @jit
-def _begin_beyond(R: Trace) -> bool:
-    """Begin the stretch beyond the anchor; False if its right end is known, so that nothing is asked."""
+def _go_right(R: Trace) -> bool:
+    """Ask for the next right end, if higher prices are wanted; False if the row is done."""
+    return R.state.right < R.state.upper and _next_end(R)
+
+
+@jit
+def _resume_beyond(R: Trace) -> bool:
+    """Go on with BEYOND at its last right end, as it is known now whether the best sets up to S* are nested."""
     state = R.state
-    state.stretch, state.top, state.price = BEYOND, -1, state.still_best
-    for k in range(len(R.p)):
-        R.fixed[k] = IN if not state.nested and R.marks[_STAR, k] == IN else FREE
-    _copy(R, _STAR, _LEFT)
-    if state.nested and state.right < np.inf:
-        _copy(R, _OTHER, 0)
-        state.top = 0
-        return False
-    return _ask_end(R)
+    state.stretch, state.top = BEYOND, 0
+    _copy(R, _FIRST, _LEFT)
+    _copy(R, _LAST, 0)
+    if state.nested == NOT_NESTED and not is_within(R.marks[_STAR], R.marks[0]):
+        return _ask_end(R) and _ask_held(R)
+    return _ask_between(R) or _go_right(R)
 
 
 @jit
@@ -535,6 +629,8 @@ def _close_inside(R: Trace) -> None:
 @jit
 def _close_beyond(R: Trace) -> None:
     """End BEYOND: labels of S* have their prices from INSIDE, others a price above the anchor."""
+    if R.state.stretch != BEYOND or R.state.wanted == BEST:
+        return
     beyond = np.nextafter(R.state.anchor, np.inf)
     for k in range(len(R.score)):
         if R.marks[_STAR, k] == IN:
@@ -546,7 +642,9 @@ def _close_beyond(R: Trace) -> None:
 @jit
 def _copy(R: Trace, of: int, to: int) -> None:
     """Copy a corner to another place."""
-    R.corners[to].cost, R.corners[to].price = R.corners[of].cost, R.corners[of].price
+    a, b = R.corners[of], R.corners[to]
+    b.cost, b.price, b.reached, b.nodes, b.held = a.cost, a.price, a.reached, a.nodes, a.held
+    put(R.lines[to], R.lines[of])
     put(R.marks[to], R.marks[of])
     put(R.margins[to], R.margins[of])
 
@@ -556,6 +654,15 @@ def _move_left_end(R: Trace) -> None:
     """Make the next waiting corner the left end."""
     _copy(R, R.state.top, _LEFT)
     R.state.top -= 1
+
+
+@jit
+def _differ(a: Marks, b: Marks) -> int:
+    """In how many labels two sets differ."""
+    count = 0
+    for k in range(len(a)):
+        count += (a[k] == IN) != (b[k] == IN)
+    return count
 
 
 @jit
