@@ -62,6 +62,9 @@ _PLACES = _MAX_WAITING + 5
 PRICE_ROUNDING = 1e-9
 # The guide of the question at price 0, relative to the span.
 _GUIDE = 2.0**-20
+# The nodes that are free in each question, so that one of many corners is found, too; how often the nodes of a stretch
+# are halved, at most, for the questions between one right end and the next.
+_FREE_NODES, _MOST_HALVINGS = 8, 3
 # Right ends of stretches: the first step beyond the anchor, relative to it; the factor by which steps grow; the most
 # ends before the last set.
 _FIRST_STEP, _GROWTH, _ENDS = 0.03, 4.0, 12
@@ -207,7 +210,8 @@ def _answer(ints: Ints, floats: Floats, rows: PriceRows, R: Trace, T: Workspace)
     _restrict(R, T.margin)
     _start_lines(R, T.warm_lines)
     at_zero = state.asked == LEFT_END or (state.asked == ANCHOR_SET and state.anchor == 0.0)
-    question = Question(R.p, state.mu, R.asked, state.span, _nodes(R) + 1, at_zero, rows.low)
+    free = min(_FREE_NODES, state.budget)
+    question = Question(R.p, state.mu, R.asked, state.span, _nodes(R) + free, at_zero, rows.low)
     found, corner = R.marks[state.place], R.corners[state.place]
     gap = best_set(ints, floats, question, found, state.started, T)
     exact = at_zero and gap == 0.0
@@ -216,7 +220,7 @@ def _answer(ints: Ints, floats: Floats, rows: PriceRows, R: Trace, T: Workspace)
     corner.held = state.held
     put(R.margins[state.place], T.margin)
     put(R.lines[state.place], T.warm_lines)
-    used = max(T.search.node_count - 1, 0)
+    used = max(T.search.node_count - free, 0)
     if state.asked == BETWEEN:
         R.corners[state.top].nodes -= used
     elif state.asked == LEFT_END:
@@ -224,24 +228,18 @@ def _answer(ints: Ints, floats: Floats, rows: PriceRows, R: Trace, T: Workspace)
         _guess_first_right(ints, floats, R, T)
     else:
         state.nodes -= used
-        corner.nodes = _nodes_of_stretch(R)
+        corner.nodes = state.budget >> min(state.ends, _MOST_HALVINGS)
         corner.price = np.inf if state.asked == LAST_END else corner.price
     return gap
 
 
 @jit
 def _nodes(R: Trace) -> int:
-    """How many nodes the search may look at for a question, beside the first."""
+    """How many nodes the search may look at for a question, beside those that are free."""
     state = R.state
     if state.asked == BETWEEN:
         return int(R.corners[state.top].nodes)
     return int(state.budget if state.asked == LEFT_END else max(state.nodes, 0))
-
-
-@jit
-def _nodes_of_stretch(R: Trace) -> int:
-    """The nodes for all questions between two ends of a stretch."""
-    return int(R.state.budget // 2)
 
 
 @jit
@@ -468,7 +466,7 @@ def _take_left_end(R: Trace) -> bool:
     _buy(R, _LEFT, 0.0)
     if state.stretch != PLAIN:
         _copy(R, _STAR, 0)
-        R.corners[0].nodes = _nodes_of_stretch(R)
+        R.corners[0].nodes = state.budget >> 1
         state.top = 0
     if state.stretch == UP_TO:
         state.nested = NESTED if is_within(R.marks[_LEFT], R.marks[_STAR]) else NOT_NESTED
