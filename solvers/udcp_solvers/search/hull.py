@@ -47,7 +47,7 @@ from udcp_solvers.search.workspace import NEAR, Question, Workspace, is_within, 
 # What is wanted of a row: every score, the score of one label, the set at a threshold, only the best set at the anchor.
 ALL, ONE, SET, BEST = range(4)
 # Questions (see `advance`) and stretches (see above).
-ANCHOR_SET, LEFT_END, RIGHT_END, LAST_END, BETWEEN = range(5)
+ANCHOR_SET, INNER_END, LEFT_END, RIGHT_END, LAST_END, BETWEEN = range(6)
 PLAIN, INSIDE, UP_TO, BEYOND = range(4)
 # Whether every best set up to the anchor is within S*.
 UNKNOWN, NESTED, NOT_NESTED = range(3)
@@ -65,6 +65,9 @@ _GUIDE = 2.0**-20
 # The nodes that are free in each question, so that one of many corners is found, too; how often the nodes of a stretch
 # are halved, at most, for the questions between one right end and the next.
 _FREE_NODES, _MOST_HALVINGS = 8, 3
+# Inner ends, from the anchor to price 0: the first step, relative to the price of the end, the factor by which steps
+# grow, and how many there are.
+_FIRST_INNER_STEP, _INNER_GROWTH, _INNER_ENDS = 0.03, 10.0, 1
 # Right ends of stretches: the first step beyond the anchor, relative to it; the factor by which steps grow; the most
 # ends before the last set.
 _FIRST_STEP, _GROWTH, _ENDS = 0.03, 4.0, 12
@@ -223,12 +226,14 @@ def _answer(ints: Ints, floats: Floats, rows: PriceRows, R: Trace, T: Workspace)
     used = max(T.search.node_count - free, 0)
     if state.asked == BETWEEN:
         R.corners[state.top].nodes -= used
+    elif state.asked == INNER_END:
+        corner.nodes = state.budget >> 1
     elif state.asked == LEFT_END:
         corner.reached = np.nextafter(0.0, 1.0)  # labels that are not in the best set at price 0 have a higher price
         _guess_first_right(ints, floats, R, T)
     else:
         state.nodes -= used
-        corner.nodes = state.budget >> min(state.ends, _MOST_HALVINGS)
+        corner.nodes = state.budget >> 1
         corner.price = np.inf if state.asked == LAST_END else corner.price
     return gap
 
@@ -239,6 +244,8 @@ def _nodes(R: Trace) -> int:
     state = R.state
     if state.asked == BETWEEN:
         return int(R.corners[state.top].nodes)
+    if state.asked == INNER_END:
+        return int(state.budget >> 2)
     return int(state.budget if state.asked == LEFT_END else max(state.nodes, 0))
 
 
@@ -249,7 +256,7 @@ def _start_lines(R: Trace, lines: Floats) -> None:
     if state.asked == ANCHOR_SET or state.asked == LEFT_END:
         fill(lines, 0.0)
         return
-    put(lines, R.lines[_LEFT])
+    put(lines, R.lines[state.top if state.asked == INNER_END else _LEFT])
     if state.asked == BETWEEN and a < state.mu < b < np.inf:
         share = (state.mu - a) / (b - a)
         for s in range(len(lines)):
@@ -304,26 +311,23 @@ def _height(R: Trace) -> tuple[float, float, float]:
 
 @jit
 def _may_skip(R: Trace) -> bool:
-    """Whether no corner between the left end and the next waiting one has a label that is wanted, beyond those that
-    the latter has.
+    """Whether no corner between the left end and the next waiting one has a label that is wanted.
 
-    That are the labels outside S*, for UP_TO; the one label; for a set that all labels of the waiting corner are in,
-    all others. A set with a label that neither end has is at least as high as the lower of the two at every price
+    That are the labels outside S*, for UP_TO; the one label; for a set, those that are not known to be in it. A set with a label that neither end has is at least as high as the lower of the two at every price
     between them: at either end by its margin, which is not below 0, where the two meet by `_height`, and as both are
     linear from there to the ends, everywhere.
     """
     state, top = R.state, R.state.top
-    one = state.wanted == ONE and state.stretch != UP_TO
-    if state.stretch != UP_TO and not one and (state.wanted != SET or R.corners[top].price > state.threshold):
+    up_to, one = state.stretch == UP_TO, state.wanted == ONE and state.stretch != UP_TO
+    if state.wanted == ALL and not up_to:
         return False
     share, height, slack = _height(R)
     for k in range(state.label, state.label + 1) if one else range(len(R.p)):
-        if R.marks[top, k] == IN or R.marks[_LEFT, k] == IN:
-            if one:
-                return False
-        elif R.fixed[k] == FREE and not (state.stretch == UP_TO and R.marks[_STAR, k] == IN):
+        wanted = one or (R.marks[_STAR, k] != IN if up_to else R.score[k] > state.threshold)
+        if wanted and R.fixed[k] == FREE:
             a, b = R.margins[_LEFT, k], R.margins[top, k]
-            if not (a >= 0.0 and b >= 0.0 and (1.0 - share) * a + share * b - height > slack):
+            excluded = a >= 0.0 and b >= 0.0 and (1.0 - share) * a + share * b - height > slack
+            if not excluded or R.marks[top, k] == IN or R.marks[_LEFT, k] == IN:
                 return False
     return True
 
@@ -373,16 +377,17 @@ def advance(R: Trace) -> bool:
         question     stretch          answer               next question
         (a row)                       no anchor            LEFT_END of PLAIN
                                       an anchor            ANCHOR_SET
-        ANCHOR_SET                    S*                   LEFT_END of INSIDE, if a price within S* is wanted;
+        ANCHOR_SET                    S*                   INNER_END of INSIDE, if a price within S* is wanted;
                                                            else RIGHT_END of BEYOND; none, if only S* is wanted
+        INNER_END    INSIDE, UP_TO    a set                INNER_END, farther left; LEFT_END after the last
         LEFT_END     PLAIN            a set                RIGHT_END
-                     INSIDE, UP_TO    a set                BETWEEN this set and S*
+                     INSIDE, UP_TO    a set                BETWEEN this set and the last INNER_END
         RIGHT_END                     a set                BETWEEN the left end and this set
         BETWEEN                       a better set         BETWEEN the left end and this set
                                       no better set        BETWEEN the next corner and the one after it; at the last
                                                            corner the stretch ends
-                     UP_TO            one not within S*    the stretch ends
-        (either)     BEYOND           one that lacks a     LEFT_END of UP_TO; if that is known to end early, the same
+        (any)        UP_TO            one not within S*    the stretch ends
+        (either)     BEYOND           one that lacks a     INNER_END of UP_TO; if that is known to end early, the same
                                       label of S*          question again, held to supersets of S*
         (the end)    PLAIN, BEYOND                         RIGHT_END, farther right; none, if no higher price is wanted
                      INSIDE                                RIGHT_END of BEYOND; none, if only prices within S* are wanted
@@ -393,7 +398,13 @@ def advance(R: Trace) -> bool:
     asked, stretch, ended = R.state.asked, R.state.stretch, False
     if asked == ANCHOR_SET:
         return _after_anchor_set(R)
-    if asked == LEFT_END:
+    if asked == INNER_END:
+        if _is_nested(R):
+            R.state.top = R.state.place
+            _buy_below(R, R.state.top)
+            return _ask_inner_end(R)
+        ended = True
+    elif asked == LEFT_END:
         ended = _take_left_end(R)
         if stretch == PLAIN:
             return not ended and _next_end(R)
@@ -405,6 +416,8 @@ def advance(R: Trace) -> bool:
             return _ask_held(R) if R.state.nested == NOT_NESTED else _begin_stretch(R, UP_TO)
         if asked == BETWEEN:
             ended = _take_between(R)
+        else:
+            _buy_below(R, 0)
     return (not ended and _ask_between(R)) or _end_stretch(R, ended)
 
 
@@ -456,7 +469,32 @@ def _begin_stretch(R: Trace, stretch: int) -> bool:
     R.state.stretch, R.state.top = stretch, -1
     for k in range(len(R.p)):
         R.fixed[k] = OUT if stretch == INSIDE and R.marks[_STAR, k] != IN else FREE
-    return _ask(R, LEFT_END, _guide(R), _LEFT, False)
+    if stretch == PLAIN:
+        return _ask(R, LEFT_END, _guide(R), _LEFT, False)
+    _copy(R, _STAR, 0)
+    R.corners[0].nodes = R.state.budget >> 1
+    R.state.top = 0
+    return _ask_inner_end(R)
+
+
+@jit
+def _ask_inner_end(R: Trace) -> bool:
+    """Ask for the next set between the anchor and price 0, or for that at price 0."""
+    top = R.state.top
+    if top == _INNER_ENDS:
+        return _ask(R, LEFT_END, _guide(R), _LEFT, False)
+    put(R.marks[top + 1], R.marks[top])
+    return _ask(R, INNER_END, R.state.anchor / (1.0 + _FIRST_INNER_STEP * _INNER_GROWTH**top), top + 1, True)
+
+
+@jit
+def _is_nested(R: Trace) -> bool:
+    """Whether, in UP_TO, the answer is within S*; if not, that is noted."""
+    state = R.state
+    if state.stretch != UP_TO or is_within(R.marks[state.place], R.marks[_STAR]):
+        return True
+    state.nested = NOT_NESTED
+    return False
 
 
 @jit
@@ -464,13 +502,9 @@ def _take_left_end(R: Trace) -> bool:
     """Take in the left end of a stretch; returns whether no more of the stretch is wanted."""
     state = R.state
     _buy(R, _LEFT, 0.0)
-    if state.stretch != PLAIN:
-        _copy(R, _STAR, 0)
-        R.corners[0].nodes = state.budget >> 1
-        state.top = 0
     if state.stretch == UP_TO:
-        state.nested = NESTED if is_within(R.marks[_LEFT], R.marks[_STAR]) else NOT_NESTED
-        return bool(state.nested == NOT_NESTED)
+        state.nested = NESTED  # until one is found that is not
+        return not _is_nested(R)
     return _is_bought(R) or state.upper <= 0.0
 
 
@@ -488,8 +522,6 @@ def _ask_between(R: Trace) -> bool:
             if not _may_skip(R):
                 put(R.marks[top + 1], R.marks[top])
                 return _ask(R, BETWEEN, state.mu, top + 1, True)
-            if state.wanted == SET:
-                _buy(R, top, R.corners[top].price)
         _move_left_end(R)
     return False
 
@@ -514,14 +546,14 @@ def _take_between(R: Trace) -> bool:
     """
     state, corners, top, found = R.state, R.corners, R.state.top, R.state.place
     if _is_better(R):
-        if state.stretch == UP_TO and not is_within(R.marks[found], R.marks[_STAR]):
-            state.nested = NOT_NESTED
+        if not _is_nested(R):
             return True
         if found < _MAX_WAITING:
             state.top = found
+            _buy_below(R, found)
             before, after = _differ(R.marks[_LEFT], R.marks[found]), _differ(R.marks[found], R.marks[top])
-            corners[found].nodes = corners[top].nodes * before // (before + after)
-            corners[top].nodes -= corners[found].nodes
+            nodes, share = corners[top].nodes, before / (before + after)
+            corners[found].nodes, corners[top].nodes = nodes * max(share, 0.5), nodes * max(1.0 - share, 0.5)
             return False
         state.unresolved = max(state.unresolved, state.mu * state.gain)
     if state.mu > state.upper:
@@ -558,6 +590,7 @@ def _resume_beyond(R: Trace) -> bool:
     _copy(R, _LAST, 0)
     if state.nested == NOT_NESTED and not is_within(R.marks[_STAR], R.marks[0]):
         return _ask_end(R) and _ask_held(R)
+    _buy_below(R, 0)
     return _ask_between(R) or _go_right(R)
 
 
@@ -606,6 +639,13 @@ def _buy(R: Trace, place: int, price: float) -> None:
     for k in range(len(R.score)):
         if R.marks[place, k] == IN:
             R.score[k] = min(R.score[k], price)
+
+
+@jit
+def _buy_below(R: Trace, place: int) -> None:
+    """Of a set at a threshold, the labels of a corner below it are known, before their prices are."""
+    if R.state.wanted == SET and R.corners[place].price <= R.state.threshold:
+        _buy(R, place, R.corners[place].price)
 
 
 @jit
