@@ -233,7 +233,7 @@ def _answer(ints: Ints, floats: Floats, rows: PriceRows, R: Trace, T: Workspace)
         _guess_first_right(ints, floats, R, T)
     else:
         state.nodes -= used
-        corner.nodes = state.budget >> 1
+        corner.nodes = state.budget >> min(state.ends, _MOST_HALVINGS)
         corner.price = np.inf if state.asked == LAST_END else corner.price
     return gap
 
@@ -395,7 +395,7 @@ def advance(R: Trace) -> bool:
 
     If the next right end is the last, the set that has all mass, LAST_END takes the place of RIGHT_END.
     """
-    asked, stretch, ended = R.state.asked, R.state.stretch, False
+    asked, stretch = R.state.asked, R.state.stretch
     if asked == ANCHOR_SET:
         return _after_anchor_set(R)
     if asked == INNER_END:
@@ -403,11 +403,8 @@ def advance(R: Trace) -> bool:
             R.state.top = R.state.place
             _buy_below(R, R.state.top)
             return _ask_inner_end(R)
-        ended = True
     elif asked == LEFT_END:
-        ended = _take_left_end(R)
-        if stretch == PLAIN:
-            return not ended and _next_end(R)
+        _take_left_end(R)
     else:
         if stretch == BEYOND and asked != BETWEEN:
             _copy(R, _LEFT, _FIRST)
@@ -415,10 +412,10 @@ def advance(R: Trace) -> bool:
         if _lacks_star(R):
             return _ask_held(R) if R.state.nested == NOT_NESTED else _begin_stretch(R, UP_TO)
         if asked == BETWEEN:
-            ended = _take_between(R)
+            _take_between(R)
         else:
             _buy_below(R, 0)
-    return (not ended and _ask_between(R)) or _end_stretch(R, ended)
+    return _ask_between(R) or _end_stretch(R)
 
 
 @jit
@@ -498,32 +495,56 @@ def _is_nested(R: Trace) -> bool:
 
 
 @jit
-def _take_left_end(R: Trace) -> bool:
-    """Take in the left end of a stretch; returns whether no more of the stretch is wanted."""
+def _take_left_end(R: Trace) -> None:
+    """Take in the left end of a stretch."""
     state = R.state
     _buy(R, _LEFT, 0.0)
     if state.stretch == UP_TO:
-        state.nested = NESTED  # until one is found that is not
-        return not _is_nested(R)
-    return _is_bought(R) or state.upper <= 0.0
+        state.nested = NESTED  # until a set is found that is not within S*
+        _is_nested(R)
 
 
 @jit
 def _ask_between(R: Trace) -> bool:
     """Ask for the best set where the lines of the left end and the next waiting corner meet; False if none waits, or
-    prices are above those that matter."""
+    nothing is wanted of those that do."""
     state, left = R.state, R.corners[_LEFT]
-    while state.top >= 0 and (left.reached <= state.upper or state.stretch == UP_TO):
+    while state.top >= 0 and not _is_done(R):
         top = state.top
         gain, gain_low = _mass_between(R.p, R.marks[_LEFT], R.marks[top])
         if gain > 0.0:
             meeting = ratio(R.corners[top].cost - left.cost, 0.0, gain, gain_low)
             state.gain, state.mu = gain, min(max(meeting, left.reached), R.corners[top].price)
             if not _may_skip(R):
-                put(R.marks[top + 1], R.marks[top])
-                return _ask(R, BETWEEN, state.mu, top + 1, True)
+                if not _are_neighbours(R):
+                    put(R.marks[top + 1], R.marks[top])
+                    return _ask(R, BETWEEN, state.mu, top + 1, True)
+                _buy(R, top, state.mu)
         _move_left_end(R)
     return False
+
+
+@jit
+def _are_neighbours(R: Trace) -> bool:
+    """Whether the left end and the next waiting corner are the only sets that may be the best where they meet."""
+    state, top, free = R.state, R.state.top, 0
+    share, height, slack = _height(R)
+    for k in range(len(R.p)):
+        if R.fixed[k] == FREE:
+            more = (1.0 - share) * R.margins[_LEFT, k] + share * R.margins[top, k] - height
+            free += not more > slack or (R.marks[_LEFT, k] == IN) != (R.marks[top, k] == IN)
+            if free > 1:
+                return False
+    return True
+
+
+@jit
+def _is_done(R: Trace) -> bool:
+    """Whether nothing is wanted any more of the stretch: for UP_TO, a set is known that is not within S*; else the label
+    is bought, or prices are above those that matter."""
+    if R.state.stretch == UP_TO:
+        return bool(R.state.nested == NOT_NESTED)
+    return _is_bought(R) or bool(R.corners[_LEFT].reached > R.state.upper)
 
 
 @jit
@@ -538,47 +559,40 @@ def _is_better(R: Trace) -> bool:
 
 
 @jit
-def _take_between(R: Trace) -> bool:
-    """Take in the best set where two corners meet; returns whether the stretch ends.
-
-    It ends if the label that is wanted is bought, if prices are above those that matter, or if a best set up to the
-    anchor is not within S*.
-    """
+def _take_between(R: Trace) -> None:
+    """Take in the best set where two corners meet: it is a corner between them, or they are neighbours."""
     state, corners, top, found = R.state, R.corners, R.state.top, R.state.place
     if _is_better(R):
         if not _is_nested(R):
-            return True
+            return
         if found < _MAX_WAITING:
             state.top = found
             _buy_below(R, found)
             before, after = _differ(R.marks[_LEFT], R.marks[found]), _differ(R.marks[found], R.marks[top])
             nodes, share = corners[top].nodes, before / (before + after)
             corners[found].nodes, corners[top].nodes = nodes * max(share, 0.5), nodes * max(1.0 - share, 0.5)
-            return False
+            return
         state.unresolved = max(state.unresolved, state.mu * state.gain)
-    if state.mu > state.upper:
-        return True
     _buy(R, top, state.mu)
     _move_left_end(R)
-    return state.stretch != UP_TO and _is_bought(R)
 
 
 @jit
-def _end_stretch(R: Trace, ended: bool) -> bool:
-    """Go on from a stretch of which all corners are known, or which `ended` before that; False if the row is done."""
+def _end_stretch(R: Trace) -> bool:
+    """Go on from a stretch of which all is known that is wanted; False if the row is done."""
     state = R.state
     if state.stretch == INSIDE:
         _close_inside(R)
         return state.wanted == ALL and _begin_beyond(R)
     if state.stretch == UP_TO:
         return _resume_beyond(R)
-    return not ended and _go_right(R)
+    return _go_right(R)
 
 
 @jit
 def _go_right(R: Trace) -> bool:
     """Ask for the next right end, if higher prices are wanted; False if the row is done."""
-    return R.state.right < R.state.upper and _next_end(R)
+    return not _is_bought(R) and R.state.right < R.state.upper and _next_end(R)
 
 
 @jit
