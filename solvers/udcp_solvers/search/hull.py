@@ -520,6 +520,8 @@ def _ask_between(R: Trace) -> bool:
                     put(R.marks[top + 1], R.marks[top])
                     return _ask(R, BETWEEN, state.mu, top + 1, True)
                 _buy(R, top, state.mu)
+        else:  # not heavier, since a search was not proved, or the same set
+            _buy(R, top, R.corners[top].price)
         _move_left_end(R)
     return False
 
