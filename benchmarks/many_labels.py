@@ -10,7 +10,7 @@ within its budget.
 
 `--before` measures another checkout of the project by this script, too, in a process of its own, on the same rows and
 anchors: prices and sets of rows that both proved must be equal to the bit. Writes benchmarks/results/many_labels.json
-and many_labels.md.
+and the table of docs/price-oracle.md.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from udcp_solvers.search.prices import SearchPrices
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
+PAGE = ROOT / "docs" / "price-oracle.md"
+BEGIN, END = "<!-- many labels: made by benchmarks/many_labels.py -->", "<!-- end of many labels -->"
 FORMS = {
     "mixed": "count(f) + 3 * (any(hot) and not within(hot)) + 0.1 * size",
     "radius + count": "radius(h) + count(f)",
@@ -42,7 +44,8 @@ FORMS = {
     "worst": "worst(acts) + 0.01 * size",
 }
 KINDS = ("one", "near", "far", "all")
-_MAX_DENSE = 1000
+# Losses of which the search has a table with a row per label, and the most labels for these.
+TABLES, _MAX_TABLE = ("dense diameter", "radius + count"), 1000
 
 
 def made(K: int, text: str) -> udcp.Loss:
@@ -177,14 +180,17 @@ def main() -> None:
     for name in FORMS:
         for K in map(int, options.k.split(",")):
             wanted = not options.only or name.startswith(tuple(options.only.split(",")))
-            if wanted and (K <= _MAX_DENSE or name != "dense diameter"):
+            if wanted and (K <= _MAX_TABLE or name not in TABLES):
                 cases.append(compared(name, K, options.rows, options.before and options.before.resolve()))
                 differ = sum(cases[-1][kind].get("differ", 0) for kind in KINDS)
                 print(table(cases[-1:]).splitlines()[-1], f"{differ} differ", flush=True)
+    from writing import between_markers, write  # not in the child, which may run the code of another checkout
+
     machine = {"python": platform.python_version(), "machine": platform.machine()}
     told = {"machine": machine, "cases": cases}
-    (options.out / "many_labels.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-    (options.out / "many_labels.md").write_text(table(cases), encoding="utf-8")
+    write(options.out / "many_labels.json", json.dumps(told, indent=1) + "\n")
+    if options.out == RESULTS and not options.only:
+        write(PAGE, between_markers(PAGE.read_text(encoding="utf-8"), BEGIN, END, table(cases).rstrip()))
 
 
 if __name__ == "__main__":

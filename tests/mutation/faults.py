@@ -69,6 +69,34 @@ _MATHEMATICS = (
         (SEARCH,),
     ),
     Fault(
+        "search: corners are skipped that may have the label that is wanted",
+        "solvers/udcp_solvers/search/hull.py",
+        "excluded = a >= 0.0 and b >= 0.0 and (1.0 - share) * a + share * b - height > slack",
+        "excluded = a >= 0.0 and b >= 0.0",
+        (SEARCH, "-k", "three_faces or before"),
+    ),
+    Fault(
+        "search: a search starts with the lines of the one before it",
+        "solvers/udcp_solvers/search/hull.py",
+        "    put(lines, R.lines[state.top if state.asked == INNER_END else _LEFT])",
+        "    return",
+        (SEARCH, "-k", "three_faces or before"),
+    ),
+    Fault(
+        "search: beyond the anchor, sets that lack a label of its set count although best sets are not nested",
+        "solvers/udcp_solvers/search/hull.py",
+        "if state.stretch != BEYOND or state.held or state.nested == NESTED:",
+        "if state.stretch != PLAIN + 9:",
+        (SEARCH, "-k", "anchored"),
+    ),
+    Fault(
+        "search: no node is divided although labels of equal mass may change places",
+        "solvers/udcp_solvers/search/best.py",
+        "return _masses_repeat(ints, floats, count, T)",
+        "return False",
+        (SEARCH,),
+    ),
+    Fault(
         "search: the second threshold is ignored, so labels are fixed that may still change",
         "solvers/udcp_solvers/search/bound.py",
         "max_change = second - total",
@@ -92,8 +120,8 @@ _MATHEMATICS = (
     Fault(
         "search at price 0: a node whose bound is attained is closed, whatever other sets cost the same",
         "solvers/udcp_solvers/search/best.py",
-        "if outcome == ATTAINED and (asked.ties or asked.at_zero):",
-        "if outcome == ATTAINED and asked.ties:",
+        "if outcome == ATTAINED and (asked.at_zero or (search.ties and _may_tie(ints, floats, node, T))):",
+        "if outcome == ATTAINED and search.ties and _may_tie(ints, floats, node, T):",
         (PRICE_ZERO,),
     ),
     Fault(
