@@ -30,7 +30,7 @@ from udcp_solvers.numeric.arrays import Record, Records
 from udcp_solvers.numeric.compiled import jit_inlined
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.filling import fill, order_by, put
-from udcp_solvers.search.bound import bounded, note_closed, note_root
+from udcp_solvers.search.bound import bounded, may_tie, note_closed, note_root, repeats
 from udcp_solvers.search.branching import branch
 from udcp_solvers.search.forest_minimum import fix_labels
 from udcp_solvers.search.intervals import intervals, net_cost, touch
@@ -61,7 +61,7 @@ from udcp_solvers.search.layout import (
     part,
     sizes_of,
 )
-from udcp_solvers.search.lines import next_line, start_lines
+from udcp_solvers.search.minorant import next_line, start_moves
 from udcp_solvers.search.price_zero import compare_costs, compare_masses, enter_at_zero, exact_cost
 from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, node_at, open_labels
 
@@ -85,13 +85,13 @@ def best_set(ints: Ints, floats: Floats, asked: Question, found: Marks, started:
     """Fill `found` (K,) with the best set; if `started`, it holds a set to begin with.
 
     If two open labels have the same mass, and at price 0, the heaviest of the sets of equal value is found, then the
-    smallest, then the first by indices. Returns how much better another set may be, at most: 0 unless the budget of nodes was used up.
-    Fills `T.margin` for the labels that are free.
+    smallest, then the first by indices. Returns how much better another set may be, at most: 0 unless the budget of
+    nodes was used up. Fills `T.margin` for the labels that are free.
     """
     search = T.search
     fix_by_worth(ints, floats, asked, T)
     _begin_root(ints, floats, asked, T)
-    search.ties = _repeats(ints, floats, T)
+    search.ties = repeats(ints, floats, T)
     search.tie_room = search.slack if search.ties or asked.at_zero else -search.slack
     if started and _agrees(found, T.labels):
         search.best = net_cost(ints, floats, found, T)
@@ -201,7 +201,7 @@ def _step(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspac
     if not (enter_at_zero(ints, floats, node, found, T) if asked.at_zero else _enter(ints, floats, node, T)):
         return
     first = search.node_count == 1
-    start_lines(_FIRST_MOVES if first else _MOVES, T.move)
+    start_moves(_FIRST_MOVES if first else _MOVES, T.move)
     outcome = _tighten(ints, floats, asked, node, top, found, T)
     if first:
         put(T.warm_lines, node.lines)
@@ -254,7 +254,7 @@ def _tighten(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, 
         left.counted = _countable(ints, node, T)
         if left.counted < 0:
             break
-    if outcome == ATTAINED and (asked.at_zero or (search.ties and _may_tie(ints, floats, node, T))):
+    if outcome == ATTAINED and (asked.at_zero or (search.ties and may_tie(ints, floats, node, T))):
         outcome = BRANCH
         if asked.at_zero and left.counted < 0 and not _fix_more(ints, floats, asked, node, found, T):
             outcome = NO_SET
@@ -312,7 +312,7 @@ def _fixes_few(node: Node, T: Workspace) -> bool:
     room, fixed = _cutoff(T.search) - T.search.minimum, 0
     for y in open_labels(T):
         fixed += node.x[y] == FREE and T.labels[y].change > room
-    return 2 * fixed < T.search.open_count
+    return bool(2 * fixed < T.search.open_count)
 
 
 @jit
@@ -412,51 +412,6 @@ def _fill_margins(ints: Ints, asked: Question, found: Marks, gap: float, at_ceil
         if has_ceiling:
             worth = asked.mu * asked.p[y] if found[y] == IN else 0.0
             margin[y] = min(margin[y], search.ceiling_value - least + worth)
-
-
-@jit
-def _repeats(ints: Ints, floats: Floats, T: Workspace) -> bool:
-    """Whether two open labels have the same mass, or one has none that a set may gain by.
-
-    Labels worth less than the slack do not count: `take_free` decides them.
-    """
-    count = 0
-    for y in open_labels(T):
-        if T.labels[y].fixed == FREE and not 0.0 < T.labels[y].worth <= T.search.slack:
-            T.order[count] = y
-            count += 1
-    return _masses_repeat(ints, floats, count, T)
-
-
-@jit
-def _may_tie(ints: Ints, floats: Floats, node: Node, T: Workspace) -> bool:
-    """Whether another set of a node may be as good as the one that attains its bound, because masses repeat.
-
-    A set that differs in a label is worse by the label's change, at least. So the others that are as good differ only in
-    labels whose change is within the slack.
-    """
-    if T.left_over.max_change <= 0.0:  # no changes were computed
-        return True
-    count = 0
-    for y in open_labels(T):
-        label = T.labels[y]
-        if node.x[y] == FREE and label.change <= 2.0 * T.search.slack and not 0.0 < label.worth <= T.search.slack:
-            T.order[count] = y
-            count += 1
-    return _masses_repeat(ints, floats, count, T)
-
-
-@jit
-def _masses_repeat(ints: Ints, floats: Floats, count: int, T: Workspace) -> bool:
-    """Whether two of the first `count` labels in order have the same mass, or one has none and may lower the cost."""
-    least, order, equal = numbers(ints, floats, LEAST), T.order, 0
-    for n in range(count):
-        T.keys[order[n]] = T.labels[order[n]].p
-    order_by(T.keys, order[:count], T.spare)
-    for n in range(count):
-        y, p = order[n], T.keys[order[n]]
-        equal += (p == 0.0 and least[y] < 0.0) or (n > 0 and p > 0.0 and p == T.keys[order[n - 1]])
-    return equal > 0
 
 
 @jit

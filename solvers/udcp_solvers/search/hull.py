@@ -20,46 +20,73 @@ state of the machine is a question and the stretch of hull that it belongs to; `
     UP_TO     all                           price 0   S*: is every best set within S*?
     BEYOND    all if so, else supersets     S*        as far as wanted
 
-UP_TO is traced only if a corner beyond S* lacks a label of S*: until then, all sets and supersets have the same corners.
+UP_TO is traced only if a corner beyond S* lacks a label of S*. Until then, all sets and supersets have the same
+corners.
 
 Scores, the score of one label and sets agree even if a budget ended a search, since each answer is a function of its
 question. What two corners enclose depends on these two alone: the price at which they meet, kept between those where
 the corners were found; the lines to start with; the nodes for all questions between them, of which each half gets the
-share of the labels that change in it. So what is not wanted may be left out: corners are skipped (`_may_skip`) if none
-of them can have a label that is wanted. Right ends are the same for all, one after the other; they share their nodes.
+share of the labels that change in it, and at least half. So what is not wanted may be left out: corners are skipped
+(`may_skip`) if none of them can have a label that is wanted. Right ends are the same for all, one after the other; they
+share their nodes.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from udcp_solvers.numeric.arrays import Record, Records, records
+from udcp_solvers.numeric.arrays import records
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
-from udcp_solvers.numeric.double_double import Double, plus, ratio
+from udcp_solvers.numeric.double_double import ratio
 from udcp_solvers.numeric.filling import fill, put
 from udcp_solvers.search.best import best_set
 from udcp_solvers.search.intervals import cost_of, take_free
-from udcp_solvers.search.layout import FREE, IN, OUT, Floats, Ints, Marks, size_numbers
-from udcp_solvers.search.workspace import NEAR, Question, Workspace, is_within, same_set, workspace_of
+from udcp_solvers.search.layout import FREE, IN, OUT, Floats, Ints, size_numbers
+from udcp_solvers.search.trace import (
+    ALL,
+    ANCHOR_SET,
+    BEST,
+    BETWEEN,
+    BEYOND,
+    CORNER,
+    INNER_END,
+    INSIDE,
+    LAST_END,
+    LEFT,
+    LEFT_END,
+    MAX_WAITING,
+    NESTED,
+    NOT_NESTED,
+    ONE,
+    PLACES,
+    PLAIN,
+    PRICE_ROUNDING,
+    RESUME_LEFT,
+    RESUME_RIGHT,
+    RIGHT_END,
+    SET,
+    STAR,
+    STATE,
+    UNKNOWN,
+    UP_TO,
+    PriceRows,
+    Trace,
+    are_neighbours,
+    buy,
+    buy_below,
+    copy_corner,
+    difference,
+    fix_between,
+    is_better,
+    is_bought,
+    mass_between,
+    may_skip,
+    move_left_end,
+    outside,
+    start_lines,
+)
+from udcp_solvers.search.workspace import Question, Workspace, is_within, workspace_of
 
-# What is wanted of a row: every score, the score of one label, the set at a threshold, only the best set at the anchor.
-ALL, ONE, SET, BEST = range(4)
-# Questions (see `advance`) and stretches (see above).
-ANCHOR_SET, INNER_END, LEFT_END, RIGHT_END, LAST_END, BETWEEN = range(6)
-PLAIN, INSIDE, UP_TO, BEYOND = range(4)
-# Whether every best set up to the anchor is within S*.
-UNKNOWN, NESTED, NOT_NESTED = range(3)
-
-# Places of corners. Waiting corners come first, the next one last; behind it is the one that is asked for; then the
-# left end, the best set at the anchor, and the ends between which BEYOND goes on after UP_TO.
-_MAX_WAITING = 48
-_LEFT, _STAR, _FIRST, _LAST = range(_MAX_WAITING + 1, _MAX_WAITING + 5)
-_PLACES = _MAX_WAITING + 5
-
-# Relative tolerance of prices: up to a price this much higher, a set may be bought at the price itself, given rounding.
-PRICE_ROUNDING = 1e-9
 # The guide of the question at price 0, relative to the span.
 _GUIDE = 2.0**-20
 # The nodes that are free in each question, so that one of many corners is found, too; how often the nodes of a stretch
@@ -72,71 +99,6 @@ _FIRST_INNER_STEP, _INNER_GROWTH, _INNER_ENDS = 0.03, 10.0, 1
 # ends before the last set.
 _FIRST_STEP, _GROWTH, _ENDS = 0.03, 4.0, 12
 
-# A corner: the cost of the set; the price at which it was found to be the best; the least price of sets to its right;
-# the nodes for questions between it and the left end; whether it was found among supersets of S*.
-CORNER = np.dtype([("cost", "f8"), ("price", "f8"), ("reached", "f8"), ("nodes", "i8"), ("held", "?")], align=True)
-# See `Trace`: what is wanted, the question, how far the hull is known.
-STATE = np.dtype([
-    ("wanted", "i8"), ("label", "i8"), ("anchor", "f8"), ("threshold", "f8"), ("upper", "f8"), ("span", "f8"),
-    ("asked", "i8"), ("stretch", "i8"), ("mu", "f8"), ("place", "i8"), ("started", "?"), ("held", "?"), ("gain", "f8"),
-    ("budget", "i8"), ("nodes", "i8"), ("unresolved", "f8"), ("top", "i8"), ("nested", "i8"),
-    ("right", "f8"), ("ends", "i8"), ("first_right", "f8"),
-], align=True)  # fmt: skip
-
-
-class PriceRows(NamedTuple):
-    """Rows P (n, K) and what is `wanted` of them: scores (n, K); scores (n, 1) of the labels y (n,); masks (n, K) at
-    the thresholds tau (n,); or masks of the best sets at the anchors (n,). An anchor below 0 is none.
-
-    `gaps` (n,) gets how much better another set may be, at most, after the budget of nodes was used up; 0 if all is
-    exact. `fixed` (n, K), or empty: labels that a best set has to hold or leave out. `span`: the difference between the
-    highest and lowest possible cost; `low`: a cost that no set is below, in exact arithmetic.
-    """
-
-    P: Floats
-    wanted: int
-    anchor: Floats
-    y: Ints
-    tau: Floats
-    fixed: Marks
-    scores: Floats
-    masks: Marks
-    gaps: Floats
-    budget: int
-    span: float
-    low: float
-
-
-class Trace(NamedTuple):
-    """The hull of one row, as far as it is known: p, the scores, and the scores found inside the anchor.
-
-    Corners by place: their `marks` (places, K); `margins` (places, K), how much worse sets are in which a label is
-    changed, at the price where the corner was found; `lines` (places, Q + N), those of the first node. `fixed` (K,): labels that all sets of the stretch
-    hold or leave out; `asked` (K,): those of the question. The `state`:
-
-    - what is `wanted` of the row, and of which `label`; the `anchor`, below 0 for none; the `threshold`; `upper`, the
-      highest price that matters; `span`, as in `PriceRows`;
-    - what is `asked`, in which `stretch`: the best set at the price `mu`, for which `place`, and whether it is
-      `started` with a set that is there, or `held` to supersets of S*; `gain`, for BETWEEN, the mass between the two
-      sets that meet;
-    - `budget`, the nodes of each stretch; `nodes` that are left for right ends; `unresolved`, how much better a corner
-      is for which there was no place;
-    - `top`, the place of the next waiting corner, -1 for none; `nested`: whether a best set up to the anchor has a
-      label outside S*;
-    - the price of the `right` end, how many `ends` there were, and the `first_right` end without an anchor.
-    """
-
-    p: Floats
-    score: Floats
-    inside: Floats
-    marks: Marks
-    corners: Records
-    margins: Floats
-    lines: Floats
-    fixed: Marks
-    asked: Marks
-    state: Record
-
 
 def price_block(start: int, stop: int, ints: Ints, floats: Floats, rows: PriceRows) -> None:
     """`price_rows` with its own trace and workspace."""
@@ -145,10 +107,10 @@ def price_block(start: int, stop: int, ints: Ints, floats: Floats, rows: PriceRo
         p=np.empty(K),
         score=np.empty(K),
         inside=np.empty(K),
-        marks=np.zeros((_PLACES, K), np.int8),
-        corners=records(_PLACES, CORNER),
-        margins=np.zeros((_PLACES, K)),
-        lines=np.zeros((_PLACES, Q + N)),
+        marks=np.zeros((PLACES, K), np.int8),
+        corners=records(PLACES, CORNER),
+        margins=np.zeros((PLACES, K)),
+        lines=np.zeros((PLACES, Q + N)),
         fixed=np.zeros(K, np.int8),
         asked=np.zeros(K, np.int8),
         state=records(1, STATE)[0],
@@ -202,7 +164,7 @@ def _write_row(rows: PriceRows, n: int, R: Trace) -> None:
         elif rows.wanted == SET:
             rows.masks[n, k] = R.score[k] <= R.state.threshold
         else:
-            rows.masks[n, k] = R.marks[_STAR, k] == IN
+            rows.masks[n, k] = R.marks[STAR, k] == IN
 
 
 @jit
@@ -211,7 +173,7 @@ def _answer(ints: Ints, floats: Floats, rows: PriceRows, R: Trace, T: Workspace)
     state = R.state
     fill(T.margin, np.inf)
     _restrict(R, T.margin)
-    _start_lines(R, T.warm_lines)
+    start_lines(R, T.warm_lines)
     at_zero = state.asked == LEFT_END or (state.asked == ANCHOR_SET and state.anchor == 0.0)
     free = min(_FREE_NODES, state.budget)
     question = Question(R.p, state.mu, R.asked, state.span, _nodes(R) + free, at_zero, rows.low)
@@ -250,98 +212,31 @@ def _nodes(R: Trace) -> int:
 
 
 @jit
-def _start_lines(R: Trace, lines: Floats) -> None:
-    """The lines to start with: those of the left end, or between those of the two corners that meet."""
-    state, a, b = R.state, R.corners[_LEFT].price, R.corners[R.state.top].price
-    if state.asked == ANCHOR_SET or state.asked == LEFT_END:
-        fill(lines, 0.0)
-        return
-    put(lines, R.lines[state.top if state.asked == INNER_END else _LEFT])
-    if state.asked == BETWEEN and a < state.mu < b < np.inf:
-        share = (state.mu - a) / (b - a)
-        for s in range(len(lines)):
-            lines[s] += share * (R.lines[state.top, s] - lines[s])
-
-
-@jit
 def _restrict(R: Trace, margin: Floats) -> None:
     """Fix the labels of the question: those of the stretch; for LAST_END, also all labels with mass."""
     put(R.asked, R.fixed)
     if R.state.held:
         for k in range(len(R.p)):
-            if R.marks[_STAR, k] == IN:
+            if R.marks[STAR, k] == IN:
                 R.asked[k] = IN
     if R.state.asked == LAST_END:
         for k in range(len(R.p)):
             if R.asked[k] == FREE and R.p[k] > 0.0:
                 R.asked[k] = IN
     elif R.state.asked == BETWEEN:
-        _fix_between(R, margin)
-
-
-@jit
-def _fix_between(R: Trace, margin: Floats) -> None:
-    """Fix labels on which the two corners that meet agree, if every best set at their price does so, too."""
-    top = R.state.top
-    share, height, slack = _height(R)
-    for k in range(len(R.p)):
-        if R.asked[k] == FREE and (R.marks[_LEFT, k] == IN) == (R.marks[top, k] == IN):
-            more = (1.0 - share) * R.margins[_LEFT, k] + share * R.margins[top, k] - height
-            if more > slack:
-                R.asked[k] = IN if R.marks[top, k] == IN else OUT
-                margin[k] = more
-
-
-@jit
-def _height(R: Trace) -> tuple[float, float, float]:
-    """Where the price at which two corners meet lies between those where they were found, how far the line between
-    their values is below their common value there, and what is rounding; an infinite height if that is not known.
-
-    The least L - mu p of sets in which a label is changed is concave in the price. So it is above the line between its
-    lower bounds, the margins, at the two prices where the corners were found.
-    """
-    state, mu = R.state, R.state.mu
-    a, b = R.corners[_LEFT].price, R.corners[state.top].price
-    if not a < mu < b < np.inf:
-        return 0.0, np.inf, 0.0
-    share = (mu - a) / (b - a)
-    height = share * (b - mu) * state.gain
-    return share, height, PRICE_ROUNDING * height + NEAR * (state.span + mu)
-
-
-@jit
-def _may_skip(R: Trace) -> bool:
-    """Whether no corner between the left end and the next waiting one has a label that is wanted.
-
-    That are the labels outside S*, for UP_TO; the one label; for a set, those that are not known to be in it. A set with a label that neither end has is at least as high as the lower of the two at every price
-    between them: at either end by its margin, which is not below 0, where the two meet by `_height`, and as both are
-    linear from there to the ends, everywhere.
-    """
-    state, top = R.state, R.state.top
-    up_to, one = state.stretch == UP_TO, state.wanted == ONE and state.stretch != UP_TO
-    if state.wanted == ALL and not up_to:
-        return False
-    share, height, slack = _height(R)
-    for k in range(state.label, state.label + 1) if one else range(len(R.p)):
-        wanted = one or (R.marks[_STAR, k] != IN if up_to else R.score[k] > state.threshold)
-        if wanted and R.fixed[k] == FREE:
-            a, b = R.margins[_LEFT, k], R.margins[top, k]
-            excluded = a >= 0.0 and b >= 0.0 and (1.0 - share) * a + share * b - height > slack
-            if not excluded or R.marks[top, k] == IN or R.marks[_LEFT, k] == IN:
-                return False
-    return True
+        fix_between(R, margin)
 
 
 @jit
 def _guess_first_right(ints: Ints, floats: Floats, R: Trace, T: Workspace) -> None:
     """Guess the first right end without an anchor: by the cost that the likeliest label outside the left end would
     add."""
-    left = R.marks[_LEFT]
-    _, likeliest = _outside(R.p, left)
+    left = R.marks[LEFT]
+    _, likeliest = outside(R.p, left)
     if likeliest >= 0:
         before = left[likeliest]
         left[likeliest] = IN
-        added = cost_of(ints, floats, left, T) - R.corners[_LEFT].cost
+        added = cost_of(ints, floats, left, T) - R.corners[LEFT].cost
         left[likeliest] = before
         R.state.first_right = (max(added, 0.0) + PRICE_ROUNDING * R.state.span) / R.p[likeliest]
 
@@ -352,9 +247,9 @@ def _ask(R: Trace, asked: int, mu: float, place: int, started: bool) -> bool:
     state, corners = R.state, R.corners
     state.asked, state.mu, state.place, state.started, state.held = asked, mu, place, started, False
     if asked == BETWEEN:
-        state.held = corners[_LEFT].held or corners[state.top].held
-    elif asked == RIGHT_END or asked == LAST_END:
-        state.held = corners[_LEFT].held
+        state.held = corners[LEFT].held or corners[state.top].held
+    elif asked in (RIGHT_END, LAST_END):
+        state.held = corners[LEFT].held
     return True
 
 
@@ -366,7 +261,7 @@ def begin(R: Trace) -> bool:
         return False
     # At an anchor of 0, S* has the labels of price 0, and the scores are the plain ones.
     if state.wanted == BEST or state.anchor > 0.0:
-        return _ask(R, ANCHOR_SET, state.anchor if state.anchor > 0.0 else _guide(R), _STAR, False)
+        return _ask(R, ANCHOR_SET, state.anchor if state.anchor > 0.0 else _guide(R), STAR, False)
     return _begin_stretch(R, PLAIN)
 
 
@@ -390,7 +285,7 @@ def advance(R: Trace) -> bool:
         (either)     BEYOND           one that lacks a     INNER_END of UP_TO; if that is known to end early, the same
                                       label of S*          question again, held to supersets of S*
         (the end)    PLAIN, BEYOND                         RIGHT_END, farther right; none, if no higher price is wanted
-                     INSIDE                                RIGHT_END of BEYOND; none, if only prices within S* are wanted
+                     INSIDE                                RIGHT_END of BEYOND; none, if no price beyond is wanted
                      UP_TO                                 those of BEYOND since the last RIGHT_END once more
 
     If the next right end is the last, the set that has all mass, LAST_END takes the place of RIGHT_END.
@@ -401,20 +296,20 @@ def advance(R: Trace) -> bool:
     if asked == INNER_END:
         if _is_nested(R):
             R.state.top = R.state.place
-            _buy_below(R, R.state.top)
+            buy_below(R, R.state.top)
             return _ask_inner_end(R)
     elif asked == LEFT_END:
         _take_left_end(R)
     else:
         if stretch == BEYOND and asked != BETWEEN:
-            _copy(R, _LEFT, _FIRST)
-            _copy(R, 0, _LAST)
+            copy_corner(R, LEFT, RESUME_LEFT)
+            copy_corner(R, 0, RESUME_RIGHT)
         if _lacks_star(R):
             return _ask_held(R) if R.state.nested == NOT_NESTED else _begin_stretch(R, UP_TO)
         if asked == BETWEEN:
             _take_between(R)
         else:
-            _buy_below(R, 0)
+            buy_below(R, 0)
     return _ask_between(R) or _end_stretch(R)
 
 
@@ -424,14 +319,14 @@ def _lacks_star(R: Trace) -> bool:
     state, found = R.state, R.state.place
     if state.stretch != BEYOND or state.held or state.nested == NESTED:
         return False
-    return not is_within(R.marks[_STAR], R.marks[found]) and (state.asked != BETWEEN or _is_better(R))
+    return not is_within(R.marks[STAR], R.marks[found]) and (state.asked != BETWEEN or is_better(R))
 
 
 @jit
 def _ask_held(R: Trace) -> bool:
     """Ask once more, for supersets of S*."""
     state = R.state
-    put(R.marks[state.place], R.marks[state.top if state.asked == BETWEEN else _LEFT])
+    put(R.marks[state.place], R.marks[state.top if state.asked == BETWEEN else LEFT])
     state.held = True
     return True
 
@@ -442,7 +337,7 @@ def _after_anchor_set(R: Trace) -> bool:
     state = R.state
     if state.wanted == BEST:
         return False
-    within_star = state.wanted == ALL or (state.wanted == ONE and R.marks[_STAR, state.label] == IN)
+    within_star = state.wanted == ALL or (state.wanted == ONE and R.marks[STAR, state.label] == IN)
     if within_star or (state.wanted == SET and state.threshold < state.anchor):
         return _begin_stretch(R, INSIDE)
     return _begin_beyond(R)
@@ -453,10 +348,10 @@ def _begin_beyond(R: Trace) -> bool:
     """Go on from S* to prices above the anchor."""
     state = R.state
     state.stretch, state.top, state.right, state.nodes = BEYOND, -1, state.anchor, state.budget
-    _copy(R, _STAR, _LEFT)
+    copy_corner(R, STAR, LEFT)
     fill(R.fixed, FREE)
     for k in range(len(R.p)):
-        R.score[k] = state.anchor if R.marks[_STAR, k] == IN else np.inf
+        R.score[k] = state.anchor if R.marks[STAR, k] == IN else np.inf
     return _go_right(R)
 
 
@@ -465,10 +360,10 @@ def _begin_stretch(R: Trace, stretch: int) -> bool:
     """Begin a stretch at price 0."""
     R.state.stretch, R.state.top = stretch, -1
     for k in range(len(R.p)):
-        R.fixed[k] = OUT if stretch == INSIDE and R.marks[_STAR, k] != IN else FREE
+        R.fixed[k] = OUT if stretch == INSIDE and R.marks[STAR, k] != IN else FREE
     if stretch == PLAIN:
-        return _ask(R, LEFT_END, _guide(R), _LEFT, False)
-    _copy(R, _STAR, 0)
+        return _ask(R, LEFT_END, _guide(R), LEFT, False)
+    copy_corner(R, STAR, 0)
     R.corners[0].nodes = R.state.budget >> 1
     R.state.top = 0
     return _ask_inner_end(R)
@@ -479,7 +374,7 @@ def _ask_inner_end(R: Trace) -> bool:
     """Ask for the next set between the anchor and price 0, or for that at price 0."""
     top = R.state.top
     if top == _INNER_ENDS:
-        return _ask(R, LEFT_END, _guide(R), _LEFT, False)
+        return _ask(R, LEFT_END, _guide(R), LEFT, False)
     put(R.marks[top + 1], R.marks[top])
     return _ask(R, INNER_END, R.state.anchor / (1.0 + _FIRST_INNER_STEP * _INNER_GROWTH**top), top + 1, True)
 
@@ -488,7 +383,7 @@ def _ask_inner_end(R: Trace) -> bool:
 def _is_nested(R: Trace) -> bool:
     """Whether, in UP_TO, the answer is within S*; if not, that is noted."""
     state = R.state
-    if state.stretch != UP_TO or is_within(R.marks[state.place], R.marks[_STAR]):
+    if state.stretch != UP_TO or is_within(R.marks[state.place], R.marks[STAR]):
         return True
     state.nested = NOT_NESTED
     return False
@@ -498,7 +393,7 @@ def _is_nested(R: Trace) -> bool:
 def _take_left_end(R: Trace) -> None:
     """Take in the left end of a stretch."""
     state = R.state
-    _buy(R, _LEFT, 0.0)
+    buy(R, LEFT, 0.0)
     if state.stretch == UP_TO:
         state.nested = NESTED  # until a set is found that is not within S*
         _is_nested(R)
@@ -508,75 +403,50 @@ def _take_left_end(R: Trace) -> None:
 def _ask_between(R: Trace) -> bool:
     """Ask for the best set where the lines of the left end and the next waiting corner meet; False if none waits, or
     nothing is wanted of those that do."""
-    state, left = R.state, R.corners[_LEFT]
+    state, left = R.state, R.corners[LEFT]
     while state.top >= 0 and not _is_done(R):
         top = state.top
-        gain, gain_low = _mass_between(R.p, R.marks[_LEFT], R.marks[top])
+        gain, gain_low = mass_between(R.p, R.marks[LEFT], R.marks[top])
         if gain > 0.0:
             meeting = ratio(R.corners[top].cost - left.cost, 0.0, gain, gain_low)
             state.gain, state.mu = gain, min(max(meeting, left.reached), R.corners[top].price)
-            if not _may_skip(R):
-                if not _are_neighbours(R):
+            if not may_skip(R):
+                if not are_neighbours(R):
                     put(R.marks[top + 1], R.marks[top])
                     return _ask(R, BETWEEN, state.mu, top + 1, True)
-                _buy(R, top, state.mu)
+                buy(R, top, state.mu)
         else:  # not heavier, since a search was not proved, or the same set
-            _buy(R, top, R.corners[top].price)
-        _move_left_end(R)
+            buy(R, top, R.corners[top].price)
+        move_left_end(R)
     return False
 
 
 @jit
-def _are_neighbours(R: Trace) -> bool:
-    """Whether the left end and the next waiting corner are the only sets that may be the best where they meet."""
-    state, top, free = R.state, R.state.top, 0
-    share, height, slack = _height(R)
-    for k in range(len(R.p)):
-        if R.fixed[k] == FREE:
-            more = (1.0 - share) * R.margins[_LEFT, k] + share * R.margins[top, k] - height
-            free += not more > slack or (R.marks[_LEFT, k] == IN) != (R.marks[top, k] == IN)
-            if free > 1:
-                return False
-    return True
-
-
-@jit
 def _is_done(R: Trace) -> bool:
-    """Whether nothing is wanted any more of the stretch: for UP_TO, a set is known that is not within S*; else the label
-    is bought, or prices are above those that matter."""
+    """Whether nothing is wanted any more of the stretch: for UP_TO, a set is known that is not within S*; else the
+    label is bought, or prices are above those that matter."""
     if R.state.stretch == UP_TO:
         return bool(R.state.nested == NOT_NESTED)
-    return _is_bought(R) or bool(R.corners[_LEFT].reached > R.state.upper)
-
-
-@jit
-def _is_better(R: Trace) -> bool:
-    """Whether the set found where two corners meet is better than both."""
-    state, corners, top, found = R.state, R.corners, R.state.top, R.state.place
-    gain, _ = _mass_between(R.p, R.marks[_LEFT], R.marks[found])
-    rise, step = corners[top].cost - corners[_LEFT].cost, corners[found].cost - corners[_LEFT].cost
-    slack = NEAR * (state.span + abs(rise) + abs(step))
-    lower = min(rise - state.mu * state.gain, 0.0)
-    return gain > 0.0 and step - state.mu * gain < lower - slack and not same_set(R.marks[found], R.marks[top])
+    return is_bought(R) or bool(R.corners[LEFT].reached > R.state.upper)
 
 
 @jit
 def _take_between(R: Trace) -> None:
     """Take in the best set where two corners meet: it is a corner between them, or they are neighbours."""
     state, corners, top, found = R.state, R.corners, R.state.top, R.state.place
-    if _is_better(R):
+    if is_better(R):
         if not _is_nested(R):
             return
-        if found < _MAX_WAITING:
+        if found < MAX_WAITING:
             state.top = found
-            _buy_below(R, found)
-            before, after = _differ(R.marks[_LEFT], R.marks[found]), _differ(R.marks[found], R.marks[top])
+            buy_below(R, found)
+            before, after = difference(R.marks[LEFT], R.marks[found]), difference(R.marks[found], R.marks[top])
             nodes, share = corners[top].nodes, before / (before + after)
             corners[found].nodes, corners[top].nodes = nodes * max(share, 0.5), nodes * max(1.0 - share, 0.5)
             return
         state.unresolved = max(state.unresolved, state.mu * state.gain)
-    _buy(R, top, state.mu)
-    _move_left_end(R)
+    buy(R, top, state.mu)
+    move_left_end(R)
 
 
 @jit
@@ -594,7 +464,7 @@ def _end_stretch(R: Trace) -> bool:
 @jit
 def _go_right(R: Trace) -> bool:
     """Ask for the next right end, if higher prices are wanted; False if the row is done."""
-    return not _is_bought(R) and R.state.right < R.state.upper and _next_end(R)
+    return not is_bought(R) and R.state.right < R.state.upper and _next_end(R)
 
 
 @jit
@@ -602,11 +472,11 @@ def _resume_beyond(R: Trace) -> bool:
     """Go on with BEYOND at its last right end, as it is known now whether the best sets up to S* are nested."""
     state = R.state
     state.stretch, state.top = BEYOND, 0
-    _copy(R, _FIRST, _LEFT)
-    _copy(R, _LAST, 0)
-    if state.nested == NOT_NESTED and not is_within(R.marks[_STAR], R.marks[0]):
+    copy_corner(R, RESUME_LEFT, LEFT)
+    copy_corner(R, RESUME_RIGHT, 0)
+    if state.nested == NOT_NESTED and not is_within(R.marks[STAR], R.marks[0]):
         return _ask_end(R) and _ask_held(R)
-    _buy_below(R, 0)
+    buy_below(R, 0)
     return _ask_between(R) or _go_right(R)
 
 
@@ -622,7 +492,7 @@ def _ask_end(R: Trace) -> bool:
     """Ask for the set at the right end; the last one is the cheapest of the heaviest sets."""
     R.state.top = 0
     if R.state.right < np.inf:
-        put(R.marks[0], R.marks[_LEFT])
+        put(R.marks[0], R.marks[LEFT])
         return _ask(R, RIGHT_END, R.state.right, 0, True)
     return _ask(R, LAST_END, 0.0, 0, False)
 
@@ -631,7 +501,7 @@ def _ask_end(R: Trace) -> bool:
 def _next_price(R: Trace) -> float:
     """The price of the next right end; infinite for the last, 0 if there is none."""
     state = R.state
-    least, likeliest = _outside(R.p, R.marks[_LEFT])
+    least, likeliest = outside(R.p, R.marks[LEFT])
     if likeliest < 0:
         return 0.0
     steps = _GROWTH**state.ends
@@ -648,34 +518,11 @@ def _guide(R: Trace) -> float:
 
 
 @jit
-def _buy(R: Trace, place: int, price: float) -> None:
-    """Buy the labels of a corner at a price, unless they are bought already."""
-    if R.state.stretch == UP_TO:
-        return
-    for k in range(len(R.score)):
-        if R.marks[place, k] == IN:
-            R.score[k] = min(R.score[k], price)
-
-
-@jit
-def _buy_below(R: Trace, place: int) -> None:
-    """Of a set at a threshold, the labels of a corner below it are known, before their prices are."""
-    if R.state.wanted == SET and R.corners[place].price <= R.state.threshold:
-        _buy(R, place, R.corners[place].price)
-
-
-@jit
-def _is_bought(R: Trace) -> bool:
-    """Whether one label is wanted and its price is known."""
-    return bool(R.state.wanted == ONE and R.score[R.state.label] < np.inf)
-
-
-@jit
 def _close_inside(R: Trace) -> None:
     """End INSIDE: every label of S* is bought at the anchor; in the set at a lower threshold, only those found to be
     bought."""
     for k in range(len(R.score)):
-        bought = R.score[k] < np.inf or (R.state.wanted != SET and R.marks[_STAR, k] == IN)
+        bought = R.score[k] < np.inf or (R.state.wanted != SET and R.marks[STAR, k] == IN)
         R.score[k] = min(R.score[k], R.state.anchor) if bought else np.inf
     put(R.inside, R.score)
 
@@ -687,55 +534,7 @@ def _close_beyond(R: Trace) -> None:
         return
     beyond = np.nextafter(R.state.anchor, np.inf)
     for k in range(len(R.score)):
-        if R.marks[_STAR, k] == IN:
+        if R.marks[STAR, k] == IN:
             R.score[k] = R.inside[k] if R.state.wanted == ALL else R.state.anchor
         elif R.score[k] < np.inf:
             R.score[k] = max(R.score[k], beyond)
-
-
-@jit
-def _copy(R: Trace, of: int, to: int) -> None:
-    """Copy a corner to another place."""
-    a, b = R.corners[of], R.corners[to]
-    b.cost, b.price, b.reached, b.nodes, b.held = a.cost, a.price, a.reached, a.nodes, a.held
-    put(R.lines[to], R.lines[of])
-    put(R.marks[to], R.marks[of])
-    put(R.margins[to], R.margins[of])
-
-
-@jit
-def _move_left_end(R: Trace) -> None:
-    """Make the next waiting corner the left end."""
-    _copy(R, R.state.top, _LEFT)
-    R.state.top -= 1
-
-
-@jit
-def _differ(a: Marks, b: Marks) -> int:
-    """In how many labels two sets differ."""
-    count = 0
-    for k in range(len(a)):
-        count += (a[k] == IN) != (b[k] == IN)
-    return count
-
-
-@jit
-def _outside(p: Floats, marks: Marks) -> tuple[float, int]:
-    """The least positive mass of a label outside a set, and the likeliest of these labels, or -1."""
-    least, likeliest = np.inf, -1
-    for k in range(len(p)):
-        if marks[k] != IN and p[k] > 0.0:
-            least = min(least, p[k])
-            if likeliest < 0 or p[k] > p[likeliest]:
-                likeliest = k
-    return least, likeliest
-
-
-@jit
-def _mass_between(p: Floats, a: Marks, b: Marks) -> Double:
-    """The mass of b minus that of a."""
-    high, low = 0.0, 0.0
-    for k in range(len(p)):
-        if (a[k] == IN) != (b[k] == IN):
-            high, low = plus(high, low, p[k] if b[k] == IN else -p[k])
-    return high, low

@@ -71,7 +71,7 @@ _SEARCH = [
     ("cost", "f8"), ("cost_low", "f8"),  # at price 0: what the incumbent costs, to 106 bits
     ("least_known", "?"),  # at price 0: whether no set can cost less than the incumbent
     ("margins_from_closed", "?"),  # whether margins can use the bounds of closed nodes
-    ("ties", "?"),  # whether open labels of the same mass are interchangeable, so that sets of equal value are looked for
+    ("ties", "?"),  # whether sets of equal value are looked for, as open labels have the same mass
     ("is_sum", "?"),  # whether the loss has no hard atom
     ("at_zero", "?"),  # whether the question is the one at price 0
 ]  # fmt: skip
