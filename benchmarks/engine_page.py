@@ -43,7 +43,7 @@ P = np.array([0.3, 0.15, 0.25, 0.2, 0.1])
 MU = 5.0
 # The names of integers, as the modules have them.
 KINDS = "CONSTANT QUANTITY TABLE ADD SCALE GATE LARGER SMALLER AT_LEAST EQUAL NOT IF WORST FARTHEST PAIRS".split()
-QUESTIONS = "ANCHOR_SET STILL_BEST LEFT_END RIGHT_END LAST_END BETWEEN".split()
+QUESTIONS = "ANCHOR_SET INNER_END LEFT_END RIGHT_END LAST_END BETWEEN".split()
 STRETCHES = "PLAIN INSIDE UP_TO BEYOND".split()
 assert all(getattr(layout, name) == k for k, name in enumerate(KINDS))
 assert all(getattr(hull, name) == k for k, name in enumerate(QUESTIONS))
@@ -96,7 +96,7 @@ def nodes() -> list[Looked]:
     """The nodes of the search for the best set at the price MU, in order."""
     T, found = workspace_of(MODEL.ints), np.zeros(LOSS.K, np.int8)
     low, high = LOSS.facts.interval
-    question = Question(P, MU, np.zeros(LOSS.K, np.int8), high - low, 1000, False, False, low)
+    question = Question(P, MU, np.zeros(LOSS.K, np.int8), high - low, 1000, False, low)
     seen: list[Looked] = []
 
     def bounded(bound: float, ints: Any, floats: Any, node: Any, T: Any) -> None:
@@ -139,7 +139,7 @@ def questions() -> tuple[list[Asked], np.ndarray]:
     """What is asked for the plain scores of the row, and the scores."""
     seen: list[Asked] = []
 
-    def answered(gap: float, ints: Any, floats: Any, rows: Any, ties: bool, R: Any, T: Any) -> None:
+    def answered(gap: float, ints: Any, floats: Any, rows: Any, R: Any, T: Any) -> None:
         state, place = R.state, R.state.place
         mass = float(P[R.marks[place] == layout.IN].sum())
         asked, stretch = QUESTIONS[state.asked], STRETCHES[state.stretch]

@@ -10,6 +10,7 @@ from machine_faults import MACHINE_FAULTS
 from order_faults import ORDER_FAULTS
 from promise_faults import PROMISE_FAULTS
 from row_faults import ROW_FAULTS
+from search_faults import SEARCH_FAULTS
 from statistics_faults import STATISTICS_FAULTS
 from watch_faults import WATCH_FAULTS
 
@@ -29,8 +30,6 @@ RATIO = "tests/udcp_solvers/test_ratio.py"
 BY_MASS = "tests/udcp_solvers/programs/test_by_mass.py"
 SHORTCUTS = "tests/udcp_solvers/programs/test_shortcuts.py"
 PREDICTOR = "tests/udcp_dsl/predict/test_predictor.py"
-SEARCH = "tests/udcp_solvers/search/test_search.py"
-PRICE_ZERO = "tests/udcp_solvers/search/test_price_zero.py"
 ENUMERATION = "tests/udcp_solvers/prices/test_enumeration.py"
 TREES = "tests/udcp_solvers/prices/test_trees.py"
 
@@ -46,83 +45,6 @@ _MATHEMATICS = (
         "return (*self.left_out, *self.tiny)",
         "return self.left_out",
         ("tests/udcp_solvers/prices/test_enumeration.py", "-k", "tiny"),
-    ),
-    Fault(
-        "search: a free label worth less than the rounding error of costs is left out",
-        "solvers/udcp_solvers/search/intervals.py",
-        "if with_y <= cost:",
-        "if with_y < cost:",
-        (SEARCH, "-k", "tiny"),
-    ),
-    Fault(
-        "search: the cost of a label alone is used as its cost beside other labels",
-        "solvers/udcp_solvers/search/intervals.py",
-        "if empty and not np.isnan(T.single_cost[y]):",
-        "if not np.isnan(T.single_cost[y]):",
-        (SEARCH, "-k", "beside"),
-    ),
-    Fault(
-        "search: labels that may still change between two sets are fixed",
-        "solvers/udcp_solvers/search/hull.py",
-        "height = share * (b - mu) * state.gain",
-        "height = 0.2 * share * (b - mu) * state.gain",
-        (SEARCH,),
-    ),
-    Fault(
-        "search: the second threshold is ignored, so labels are fixed that may still change",
-        "solvers/udcp_solvers/search/bound.py",
-        "max_change = second - total",
-        "max_change = np.inf",
-        (SEARCH,),
-    ),
-    Fault(
-        "search at price 0: the incumbent is taken for one of the cheapest sets",
-        "solvers/udcp_solvers/search/best.py",
-        "search.least_known = asked.low > -np.inf and compare_costs(high, low, asked.low, 0.0, 0.0) <= 0",
-        "search.least_known = True",
-        (PRICE_ZERO, "-k", "of_all_sets"),
-    ),
-    Fault(
-        "search at price 0: of sets that cost the same, the first found is taken",
-        "solvers/udcp_solvers/search/best.py",
-        "sign = -compare_masses(T.chosen, IN, found, T)",
-        "sign = 1",
-        (PRICE_ZERO, "-k", "of_all_sets"),
-    ),
-    Fault(
-        "search at price 0: a node whose bound is attained is closed, whatever other sets cost the same",
-        "solvers/udcp_solvers/search/best.py",
-        "if outcome == ATTAINED and (asked.ties or asked.at_zero):",
-        "if outcome == ATTAINED and asked.ties:",
-        (PRICE_ZERO,),
-    ),
-    Fault(
-        "search at price 0: a small price stands for it",
-        "solvers/udcp_solvers/search/hull.py",
-        "at_zero = state.asked == LEFT_END or (state.asked == ANCHOR_SET and state.anchor == 0.0)",
-        "at_zero = False",
-        (PRICE_ZERO, "-k", "not_meet or pays_nothing"),
-    ),
-    Fault(
-        "search at price 0: masses are compared as floats",
-        "solvers/udcp_solvers/search/price_zero.py",
-        "    return _exact_sign(marks, least, found, T)",
-        "    return 0",
-        (PRICE_ZERO, "-k", "in_full"),
-    ),
-    Fault(
-        "search at price 0: numbers of the model are taken as exact",
-        "solvers/udcp_solvers/search/price_zero.py",
-        "high, low = plus(high, low, costs_low[j * K + y])",
-        "high, low = plus(high, low, 0.0)",
-        (PRICE_ZERO,),
-    ),
-    Fault(
-        "search at price 0: rows whose budget ended count as proved if no cheaper set is possible",
-        "solvers/udcp_solvers/search/best.py",
-        "gap = max(gap, float(search.slack))",
-        "gap = 0.0",
-        (PRICE_ZERO, "-k", "not_proved"),
     ),
     Fault(
         "all sets: sums of floats are taken as exact costs",
@@ -490,6 +412,7 @@ _MATHEMATICS = (
 
 KINDS = {
     "Meaning, scores and calibration": _MATHEMATICS,
+    "The search": SEARCH_FAULTS,
     "Guarantees": PROMISE_FAULTS,
     "Estimates and comparisons": STATISTICS_FAULTS,
     "Limits": LIMIT_FAULTS,

@@ -30,7 +30,7 @@ from udcp_solvers.numeric.arrays import Record, Records
 from udcp_solvers.numeric.compiled import jit_inlined
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.filling import fill, order_by, put
-from udcp_solvers.search.bound import bounded, note_closed, note_root
+from udcp_solvers.search.bound import bounded, may_tie, note_closed, note_root, repeats
 from udcp_solvers.search.branching import branch
 from udcp_solvers.search.forest_minimum import fix_labels
 from udcp_solvers.search.intervals import intervals, net_cost, touch
@@ -61,7 +61,7 @@ from udcp_solvers.search.layout import (
     part,
     sizes_of,
 )
-from udcp_solvers.search.lines import next_line, start_lines
+from udcp_solvers.search.minorant import next_line, start_moves
 from udcp_solvers.search.price_zero import compare_costs, compare_masses, enter_at_zero, exact_cost
 from udcp_solvers.search.workspace import NEAR, Node, Question, Workspace, node_at, open_labels
 
@@ -84,13 +84,15 @@ ATTAINED, CUT_OFF, NO_SET, BRANCH = range(4)
 def best_set(ints: Ints, floats: Floats, asked: Question, found: Marks, started: bool, T: Workspace) -> float:
     """Fill `found` (K,) with the best set; if `started`, it holds a set to begin with.
 
-    If ties are asked for, and at price 0, the heaviest of the sets of equal value is found, then the smallest, then the
-    first by indices. Returns how much better another set may be, at most: 0 unless the budget of nodes was used up.
-    Fills `T.margin` for the labels that are free.
+    If two open labels have the same mass, and at price 0, the heaviest of the sets of equal value is found, then the
+    smallest, then the first by indices. Returns how much better another set may be, at most: 0 unless the budget of
+    nodes was used up. Fills `T.margin` for the labels that are free.
     """
     search = T.search
     fix_by_worth(ints, floats, asked, T)
     _begin_root(ints, floats, asked, T)
+    search.ties = repeats(ints, floats, T)
+    search.tie_room = search.slack if search.ties or asked.at_zero else -search.slack
     if started and _agrees(found, T.labels):
         search.best = net_cost(ints, floats, found, T)
     while search.top > 0:
@@ -154,8 +156,9 @@ def _begin_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> No
     fill(T.marks[0], 0)
     root = node_at(ints, 0, T)
     for y in range(len(labels)):
+        root.x[y] = labels[y].fixed
+    for y in open_labels(T):
         label = labels[y]
-        root.x[y] = label.fixed
         label.root_with, label.root_without = -np.inf, -np.inf
         label.closed_with, label.closed_without = np.inf, np.inf
     fill(root.low, -np.inf)
@@ -169,7 +172,6 @@ def _begin_root(ints: Ints, floats: Floats, asked: Question, T: Workspace) -> No
     search.top, search.node_count = 1, 0
     search.best, search.unfinished_bound, search.shift = np.inf, np.inf, 0.0
     search.cost, search.least_known = np.inf, False
-    search.tie_room = search.slack if asked.ties or asked.at_zero else -search.slack
     search.at_zero = asked.at_zero
     search.margins_from_closed, search.is_sum = True, _is_sum(ints)
 
@@ -199,7 +201,7 @@ def _step(ints: Ints, floats: Floats, asked: Question, found: Marks, T: Workspac
     if not (enter_at_zero(ints, floats, node, found, T) if asked.at_zero else _enter(ints, floats, node, T)):
         return
     first = search.node_count == 1
-    start_lines(_FIRST_MOVES if first else _MOVES, T.move)
+    start_moves(_FIRST_MOVES if first else _MOVES, T.move)
     outcome = _tighten(ints, floats, asked, node, top, found, T)
     if first:
         put(T.warm_lines, node.lines)
@@ -233,7 +235,7 @@ def _tighten(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, 
         NO_SET      labels are fixed, and no set that agrees with them touches what must be touched: it is dropped
         BRANCH      none of these, and the bound can be raised no more: two nodes take its place
 
-    Other sets may be as good as the one that attains the bound: if ties are asked for, such a node is divided, too.
+    Other sets may be as good as the one that attains the bound: if there may be such ties, the node is divided, too.
     """
     search, left = T.search, T.left_over
     left.counted, outcome = _countable(ints, node, T), BRANCH
@@ -252,7 +254,7 @@ def _tighten(ints: Ints, floats: Floats, asked: Question, node: Node, top: int, 
         left.counted = _countable(ints, node, T)
         if left.counted < 0:
             break
-    if outcome == ATTAINED and (asked.ties or asked.at_zero):
+    if outcome == ATTAINED and (asked.at_zero or (search.ties and may_tie(ints, floats, node, T))):
         outcome = BRANCH
         if asked.at_zero and left.counted < 0 and not _fix_more(ints, floats, asked, node, found, T):
             outcome = NO_SET
@@ -301,7 +303,16 @@ def _fix_root(ints: Ints, floats: Floats, asked: Question, node: Node, found: Ma
     if not asked.at_zero:
         _polish(ints, floats, node, found, T)
     note_root(T.search.minimum, T)
-    return _fix(ints, node, T)
+    return (not asked.at_zero and _fixes_few(node, T)) or _fix(ints, node, T)
+
+
+@jit
+def _fixes_few(node: Node, T: Workspace) -> bool:
+    """Whether fewer than half of the open labels would be fixed: not worth the margins of all labels."""
+    room, fixed = _cutoff(T.search) - T.search.minimum, 0
+    for y in open_labels(T):
+        fixed += node.x[y] == FREE and T.labels[y].change > room
+    return bool(2 * fixed < T.search.open_count)
 
 
 @jit
@@ -320,7 +331,7 @@ def _offer(ints: Ints, floats: Floats, cost: float, asked: Question, found: Mark
         _offer_at_zero(ints, floats, cost, asked, found, T)
         return
     better = cost < search.best - search.slack
-    if better or (asked.ties and cost <= search.best + search.slack and _comes_first(found, search.best < np.inf, T)):
+    if better or (search.ties and cost <= search.best + search.slack and _comes_first(found, search.best < np.inf, T)):
         search.best = min(search.best, cost)
         put(found, T.chosen)
 
@@ -401,20 +412,6 @@ def _fill_margins(ints: Ints, asked: Question, found: Marks, gap: float, at_ceil
         if has_ceiling:
             worth = asked.mu * asked.p[y] if found[y] == IN else 0.0
             margin[y] = min(margin[y], search.ceiling_value - least + worth)
-
-
-@jit
-def repeats(ints: Ints, floats: Floats, p: Floats, T: Workspace) -> bool:
-    """Whether two labels that may be in a best set have the same mass."""
-    least, order = numbers(ints, floats, LEAST), T.order[: len(p)]
-    equal = 0
-    for y in range(len(p)):
-        order[y] = y
-    order_by(p, order, T.spare)
-    for n in range(len(p)):
-        y = order[n]
-        equal += (p[y] == 0.0 and least[y] < 0.0) or (n > 0 and p[y] > 0.0 and p[y] == p[order[n - 1]])
-    return equal > 0
 
 
 @jit

@@ -30,6 +30,7 @@ from udcp_solvers.search.layout import (
     CODE,
     FREE,
     IN,
+    LEAST,
     NEIGHBOURS,
     PAIR_ENTRIES,
     Floats,
@@ -48,7 +49,7 @@ def bounded(ints: Ints, floats: Floats, node: Node, T: Workspace) -> float:
     changes sides (`change`)."""
     constant, left = minorant(ints, floats, node, T), T.left_over
     left.max_change = 0.0
-    for y in range(len(T.labels)):
+    for y in open_labels(T):
         T.labels[y].change = 0.0
     if left.count_factor != 0.0:
         return constant + by_count(ints, floats, node, T)
@@ -202,3 +203,48 @@ def note_closed(bound: float, value: float, node: Node, T: Workspace) -> None:
         with_y, without_y = (bound, other) if is_in else (other, bound)
         label.closed_with = min(label.closed_with, with_y)
         label.closed_without = min(label.closed_without, without_y)
+
+
+@jit
+def repeats(ints: Ints, floats: Floats, T: Workspace) -> bool:
+    """Whether two open labels have the same mass, or one has none that a set may gain by.
+
+    Labels worth less than the slack do not count: `take_free` decides them.
+    """
+    count = 0
+    for y in open_labels(T):
+        if T.labels[y].fixed == FREE and not 0.0 < T.labels[y].worth <= T.search.slack:
+            T.order[count] = y
+            count += 1
+    return _masses_repeat(ints, floats, count, T)
+
+
+@jit
+def may_tie(ints: Ints, floats: Floats, node: Node, T: Workspace) -> bool:
+    """Whether another set of a node may be as good as the one that attains its bound, because masses repeat.
+
+    A set that differs in a label is worse by the label's change, at least. So the others that are as good differ only
+    in labels whose change is within the slack.
+    """
+    if T.left_over.max_change <= 0.0:  # no changes were computed
+        return True
+    count = 0
+    for y in open_labels(T):
+        label = T.labels[y]
+        if node.x[y] == FREE and label.change <= 2.0 * T.search.slack and not 0.0 < label.worth <= T.search.slack:
+            T.order[count] = y
+            count += 1
+    return _masses_repeat(ints, floats, count, T)
+
+
+@jit
+def _masses_repeat(ints: Ints, floats: Floats, count: int, T: Workspace) -> bool:
+    """Whether two of the first `count` labels in order have the same mass, or one has none and may lower the cost."""
+    least, order, equal = numbers(ints, floats, LEAST), T.order, 0
+    for n in range(count):
+        T.keys[order[n]] = T.labels[order[n]].p
+    order_by(T.keys, order[:count], T.spare)
+    for n in range(count):
+        y, p = order[n], T.keys[order[n]]
+        equal += (p == 0.0 and least[y] < 0.0) or (n > 0 and p > 0.0 and p == T.keys[order[n - 1]])
+    return equal > 0

@@ -20,7 +20,7 @@ from udcp_solvers.numeric.arrays import Record, Records, records
 from udcp_solvers.numeric.compiled import jit_uncounted as jit
 from udcp_solvers.numeric.double_double import plus
 from udcp_solvers.numeric.filling import fill, order_by, put
-from udcp_solvers.search.best import best_set, repeats
+from udcp_solvers.search.best import best_set
 from udcp_solvers.search.intervals import cost_of
 from udcp_solvers.search.layout import FREE, IN, OUT, TWIN, Floats, Ints, Marks, part, size_numbers
 from udcp_solvers.search.workspace import Question, Workspace, workspace_of
@@ -114,11 +114,10 @@ def mass_rows(start: int, stop: int, ints: Ints, floats: Floats, rows: MassRows,
     for n in range(start, stop):
         put(W.p, rows.P[n])
         W.state.t, W.state.budget = rows.t[n], rows.branches
-        ties = repeats(ints, floats, W.p, T)
         more = _begin(ints, floats, rows.fixed[n], W, T)
         while more:
             fill(T.warm_lines, 0.0)
-            asked = Question(W.p, W.state.mu, W.fixed[_HERE], rows.span, max(rows.budget, 1), ties, False, -np.inf)
+            asked = Question(W.p, W.state.mu, W.fixed[_HERE], rows.span, max(rows.budget, 1), False, -np.inf)
             gap = best_set(ints, floats, asked, W.found, True, T)
             more = _advance(ints, floats, gap, T.search.node_count, W, T)
         rows.gaps[n] = _gap_of(W)

@@ -18,9 +18,10 @@ from udcp_dsl.per_row import Patched, some_rows
 from udcp_solvers.numeric.arrays import plain
 from udcp_solvers.numeric.compiled import over_rows
 from udcp_solvers.search.by_mass import MassRows, mass_block
-from udcp_solvers.search.hull import ALL, BEST, ONE, SET, PriceRows, price_block
+from udcp_solvers.search.hull import price_block
 from udcp_solvers.search.layout import CODE, FREE, IN, PAIRS, Floats, Ints, Marks
 from udcp_solvers.search.model import Model, model_of, searchable
+from udcp_solvers.search.trace import ALL, BEST, ONE, SET, PriceRows
 
 if TYPE_CHECKING:
     from udcp_dsl.loss import Loss

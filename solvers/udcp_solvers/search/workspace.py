@@ -71,6 +71,7 @@ _SEARCH = [
     ("cost", "f8"), ("cost_low", "f8"),  # at price 0: what the incumbent costs, to 106 bits
     ("least_known", "?"),  # at price 0: whether no set can cost less than the incumbent
     ("margins_from_closed", "?"),  # whether margins can use the bounds of closed nodes
+    ("ties", "?"),  # whether sets of equal value are looked for, as open labels have the same mass
     ("is_sum", "?"),  # whether the loss has no hard atom
     ("at_zero", "?"),  # whether the question is the one at price 0
 ]  # fmt: skip
@@ -101,8 +102,8 @@ SCAN, MOVE = np.dtype(_SCAN, align=True), np.dtype(_MOVE, align=True)
 class Question(NamedTuple):
     """The question for the least L(S) - mu p(S) among the sets that agree with `fixed` (OUT, FREE, IN).
 
-    `span`: the difference between the highest and lowest possible cost; `ties`: whether sets of equal value are looked
-    for, too; `budget`: the most nodes to look at. `at_zero`: the question is that at price 0, the heaviest of the sets
+    `span`: the difference between the highest and lowest possible cost; `budget`: the most nodes
+    to look at. `at_zero`: the question is that at price 0, the heaviest of the sets
     of least cost, compared exactly; `low`: a cost that no set is below, in exact arithmetic.
     """
 
@@ -111,7 +112,6 @@ class Question(NamedTuple):
     fixed: Marks
     span: float
     budget: int
-    ties: bool
     at_zero: bool
     low: float
 

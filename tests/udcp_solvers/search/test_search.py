@@ -258,7 +258,8 @@ def made(K: int, text: str) -> udcp.Loss:
     d = np.round(np.abs(points[:, None] - points).sum(axis=-1), 3)
     rows = "\n".join(f"{y},{','.join(map(str, row))}" for y, row in enumerate(d))
     files = {"d.csv": f"label,{','.join(map(str, range(K)))}\n{rows}\n".encode()}
-    head = f'labels 0..{K - 1}  costs c {{ {costs} }}  categories F {{ {families} }}  distance d from "d.csv"'
+    head = f'''labels 0..{K - 1}  costs c {{ {costs} }}  categories F {{ {families} }}  category few {{ 0..2 }}
+    distance d from "d.csv"'''
     return udcp.loads(f"{head}  loss l = {text}", files=files)
 
 
@@ -291,6 +292,55 @@ def test_the_three_faces_agree_where_nothing_is_proved(text: str) -> None:
             if m > 0:
                 assert np.array_equal(search.best(P, anchor), scores <= m)
     assert ended, "the budgets were never used up"
+
+
+@pytest.mark.parametrize("text", [*UNPROVED, "count(F) + 3 * (any(few) and not within(few)) + 0.1 * size"])
+def test_an_answer_does_not_depend_on_what_was_asked_before(text: str) -> None:
+    """Rows in another order, one label after another, thresholds at random: each answer is that of all scores, which
+    ask most, even if most searches are stopped."""
+    K = 26
+    loss, rng = made(K, text), np.random.default_rng(13)
+    P = rng.gamma(0.2, size=(8, K)).astype(np.float32)
+    P = (P / P.sum(axis=1, keepdims=True)).astype(np.float64)
+    P[:, -3:] = P[:, [0]]  # masses that repeat
+    P /= P.sum(axis=1, keepdims=True)
+    ended = 0
+    for budget in (1, 3, 12, 200):
+        search = SearchPrices(loss, budget)
+        for m in (-1.0, 6.0, 30.0):
+            anchor, gaps = np.full(len(P), m), np.zeros(len(P))
+            scores = search.scores(P, anchor, gaps)
+            ended += np.count_nonzero(gaps)
+            for _ in range(6):
+                order, y = rng.permutation(len(P)), rng.integers(0, K, len(P))
+                tau = scores[np.arange(len(P)), rng.integers(0, K, len(P))] * rng.choice([0.98, 1.0, 1.02], len(P))
+                tau = np.where(np.isfinite(tau), tau, 2.0 * abs(m))
+                one = search.score_of(P[order], y[order], anchor)
+                assert np.array_equal(one, scores[order, y[order]]), (budget, m)
+                sets = search.sets(P[order], tau[order], anchor)
+                assert np.array_equal(sets, scores[order] <= tau[order, None]), (budget, m)
+                i = int(rng.integers(len(P)))
+                assert np.array_equal(search.scores(P[[i]], anchor[[i]]), scores[[i]]), (budget, m)
+    assert ended, "the budgets were never used up"
+
+
+def test_rows_of_a_thousand_labels_with_equal_masses_in_the_tail_are_proved() -> None:
+    """Labels that are out at a price, and labels that cannot change sides, are no ties."""
+    K, rng = 1000, np.random.default_rng(14)
+    families = ", ".join(f"f{i}: {{ {', '.join(map(str, range(i, K, 31)))} }}" for i in range(31))
+    head = f"labels 0..{K - 1}  categories F {{ {families} }}  category hot {{ 0..99 }}"
+    loss = udcp.loads(f"{head}  loss l = count(F) + 3 * (any(hot) and not within(hot)) + 0.1 * size")
+    P = rng.gamma(0.05, size=(6, K)).astype(np.float32)
+    P[P < 1e-6] = 1e-6
+    P = (P / P.sum(axis=1, keepdims=True)).astype(np.float64)
+    y = P.argsort(axis=1)[:, -20]
+    search, anchor, gaps = SearchPrices(loss, 50), np.full(len(P), 60.0), np.ones(len(P))
+    search.score_of(P, y, anchor, gaps)
+    assert not gaps.any()
+    for share in (0.97, 1.03):
+        gaps = np.ones(len(P))
+        search.sets(P, share * anchor, anchor, gaps)
+        assert not gaps.any()
 
 
 @pytest.mark.parametrize("text", UNPROVED)
