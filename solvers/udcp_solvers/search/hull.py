@@ -26,9 +26,9 @@ corners.
 Scores, the score of one label and sets agree even if a budget ended a search, since each answer is a function of its
 question. What two corners enclose depends on these two alone: the price at which they meet, kept between those where
 the corners were found; the lines to start with; the nodes for all questions between them, of which each half gets the
-share of the labels that change in it, and at least half. So what is not wanted may be left out: corners are skipped
-(`may_skip`) if none of them can have a label that is wanted. Right ends are the same for all, one after the other; they
-share their nodes.
+share of the labels that change in it, and at least three quarters. So what is not wanted may be left out: corners are
+skipped (`may_skip`) if none of them can have a label that is wanted. Right ends are the same for all, one after the
+other; they share their nodes.
 """
 
 from __future__ import annotations
@@ -189,13 +189,13 @@ def _answer(ints: Ints, floats: Floats, rows: PriceRows, R: Trace, T: Workspace)
     if state.asked == BETWEEN:
         R.corners[state.top].nodes -= used
     elif state.asked == INNER_END:
-        corner.nodes = state.budget >> 1
+        corner.nodes = state.budget
     elif state.asked == LEFT_END:
         corner.reached = np.nextafter(0.0, 1.0)  # labels that are not in the best set at price 0 have a higher price
         _guess_first_right(ints, floats, R, T)
     else:
         state.nodes -= used
-        corner.nodes = state.budget >> min(state.ends, _MOST_HALVINGS)
+        corner.nodes = state.budget >> min(max(state.ends - 1, 0), _MOST_HALVINGS)
         corner.price = np.inf if state.asked == LAST_END else corner.price
     return gap
 
@@ -364,7 +364,7 @@ def _begin_stretch(R: Trace, stretch: int) -> bool:
     if stretch == PLAIN:
         return _ask(R, LEFT_END, _guide(R), LEFT, False)
     copy_corner(R, STAR, 0)
-    R.corners[0].nodes = R.state.budget >> 1
+    R.corners[0].nodes = R.state.budget
     R.state.top = 0
     return _ask_inner_end(R)
 
@@ -442,7 +442,7 @@ def _take_between(R: Trace) -> None:
             buy_below(R, found)
             before, after = difference(R.marks[LEFT], R.marks[found]), difference(R.marks[found], R.marks[top])
             nodes, share = corners[top].nodes, before / (before + after)
-            corners[found].nodes, corners[top].nodes = nodes * max(share, 0.5), nodes * max(1.0 - share, 0.5)
+            corners[found].nodes, corners[top].nodes = nodes * max(share, 0.75), nodes * max(1.0 - share, 0.75)
             return
         state.unresolved = max(state.unresolved, state.mu * state.gain)
     buy(R, top, state.mu)
