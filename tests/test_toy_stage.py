@@ -15,6 +15,7 @@ import udcp_grammars
 import udcp_solvers
 
 pytest.importorskip("sklearn")
+pytest.importorskip("distributed")
 
 TOY = Path(__file__).parent / "toy_stage"
 OPTION = """    sharpen: float | None = option(
@@ -60,6 +61,8 @@ def test_a_stage_and_an_option(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [
         "fitted",
         "saved and loaded",
+        "in a stream",
+        "on a cluster",
         "on the command line",
         "in the scikit-learn class",
         "in a comparison",

@@ -31,6 +31,26 @@ assert (loaded.predict_set(P).mask == predictor.predict_set(P).mask).all()
 assert (loaded.promise, loaded.fitted.stages) == (predictor.promise, predictor.fitted.stages)
 print("saved and loaded")
 
+import pyarrow as pa  # noqa: E402
+from pyarrow import parquet  # noqa: E402
+
+SETS = predictor.predict_set(P).to_lists()
+table = pa.table({name: P[:, i] for i, name in enumerate(("cat", "dog", "wolf"))})
+answers = predictor.predict_batches(table.to_batches(max_chunksize=30))
+assert [found for answer in answers for found in answer.to_pydict()["labels"]] == SETS
+print("in a stream")
+
+from distributed import Client  # noqa: E402
+
+from udcp_dsl.cluster.dask import predict_parts  # noqa: E402
+
+parquet.write_table(table, "p.parquet")
+with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+    assert predict_parts(client, predictor, "p.parquet", "parts").n == len(P)
+(part,) = Path("parts").glob("*.parquet")
+assert parquet.read_table(part)["labels"].to_pylist() == SETS
+print("on a cluster")
+
 Path("pets.loss").write_text(TEXT)
 np.save("p.npy", P)
 np.save("y.npy", Y)

@@ -14,16 +14,12 @@ import numpy.typing as npt
 from udcp_dsl.deprecation import deprecated
 from udcp_dsl.diagnostics import InputError, worded
 from udcp_dsl.expression.decisions import Decided
-from udcp_dsl.expression.inputs import RowInput
 from udcp_dsl.loss import Loss
-from udcp_dsl.measure.coverage import LeastCovered
 from udcp_dsl.predict.calibrate import Conditional, Level, Tuning, exact_level, row_draws, show_level
-from udcp_dsl.predict.calibrate.ranks import RankTable
 from udcp_dsl.predict.chain import Fits, Fitted, applying, deal, fit, worth_of
 from udcp_dsl.predict.described import DescribedPredictor
 from udcp_dsl.predict.oracle import Oracle, as_oracle
 from udcp_dsl.predict.promise import Promise, promise_from
-from udcp_dsl.predict.repair import LabelShift, Repair
 from udcp_dsl.predict.row_warnings import (
     warn_of_counted_labels,
     warn_of_free_labels,
@@ -42,7 +38,11 @@ from udcp_dsl.rows.roles import Columns
 from udcp_dsl.rows.rows import Rows, rows_of
 
 if TYPE_CHECKING:
+    from udcp_dsl.expression.inputs import RowInput
+    from udcp_dsl.measure.coverage import LeastCovered
     from udcp_dsl.predict.calibrate import Calibration
+    from udcp_dsl.predict.calibrate.ranks import RankTable
+    from udcp_dsl.predict.repair import LabelShift, Repair
     from udcp_dsl.predict.stages.anchor import Anchor
     from udcp_dsl.predict.stages.decision import Decision
     from udcp_dsl.predict.stages.limits import Multipliers
