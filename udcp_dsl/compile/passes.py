@@ -256,7 +256,7 @@ def with_inputs(compiled: Compiled, row: Mapping[str, Any]) -> Compiled:
 def _checked(
     source: Source, spec: ast.Spec, declared: Declared, faults: list[Diagnostic], *, one_row: bool = False
 ) -> Checked:
-    checker = Checker(declared)
+    checker = Checker(declared, one_row=one_row)
     limits = check_limits(declared, checker, one_row=one_row)
     if not faults and not any(isinstance(x, ast.LossDecl) for x in declared.definitions.values()):
         declared.error("E200", Span(source, 0, 0), "the spec has no loss", "write `loss name = size`")
