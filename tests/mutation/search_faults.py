@@ -20,7 +20,7 @@ SEARCH_FAULTS = (
         "solvers/udcp_solvers/search/intervals.py",
         "if empty and not np.isnan(T.single_cost[y]):",
         "if not np.isnan(T.single_cost[y]):",
-        (SEARCH, "-k", "beside"),
+        (SEARCH,),
     ),
     Fault(
         "search: labels that may still change between two sets are fixed",
@@ -104,7 +104,7 @@ SEARCH_FAULTS = (
         "solvers/udcp_solvers/search/hull.py",
         "if state.stretch != BEYOND or state.held or state.nested == NESTED:",
         "if state.stretch != PLAIN + 9:",
-        (SEARCH, "-k", "anchored"),
+        (SEARCH, "-k", "only_supersets"),
     ),
     Fault(
         "search: no node is divided although labels of equal mass may change places",

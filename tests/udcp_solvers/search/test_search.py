@@ -126,6 +126,23 @@ def test_anchored_prices_are_those_of_all_sets(text: str, sizes: Sizes) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "sixteenths", "m"),
+    [
+        ("8 * (size >= 2) + sum(k)", [10, 0, 5, 1, 0, 0, 0], 1.9206),
+        ("3 * diameter(h) + sum(k)", [0, 0, 5, 3, 0, 0, 8], 2.0417),
+        ("(sum(s) >= 1) + (sum(k) == 1) + (not any(A)) + 0.25 * size", [0, 0, 5, 6, 2, 0, 3], 4.6189),
+    ],
+)
+def test_beyond_the_anchor_only_supersets_count_if_best_sets_are_not_nested(
+    text: str, sixteenths: list[int], m: float
+) -> None:
+    """A set that is best at a price above the anchor, but lacks a label of the anchor's set, gives no price."""
+    p = np.array(sixteenths) / 16
+    (got,) = prices_of(text)[1].scores(p[None], np.array([m]))
+    np.testing.assert_allclose(got, anchored_scores(remembered(text), p, m)[0], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
     "text",
     ["min(c)", "min(c) + max(d)", "min(c) + 0.5 * any({0, 1})", "min(max(d), 1) + min(c)", "min(c) + 0.1 * size"],
 )
