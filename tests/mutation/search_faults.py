@@ -20,7 +20,7 @@ SEARCH_FAULTS = (
         "solvers/udcp_solvers/search/intervals.py",
         "if empty and not np.isnan(T.single_cost[y]):",
         "if not np.isnan(T.single_cost[y]):",
-        (SEARCH,),
+        (SEARCH, "-k", "beside"),
     ),
     Fault(
         "search: labels that may still change between two sets are fixed",

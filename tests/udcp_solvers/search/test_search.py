@@ -178,6 +178,9 @@ def test_what_a_label_costs_alone_is_not_what_it_costs_beside_others() -> None:
     p = np.array([0.2145, 8e-15, 8e-15, 0.128, 0.6575])
     (scores,) = SearchPrices(loss).scores(p[None])
     np.testing.assert_allclose(scores, price_scores(loss, p), rtol=1e-9, atol=0)
+    p, anchor = np.array([0.36, 0.32, 0.21, 0.11, 1.6e-12]), 0.803
+    (scores,) = SearchPrices(loss).scores(p[None], np.array([anchor]))
+    np.testing.assert_allclose(scores, anchored_scores(loss, p, anchor)[0], rtol=1e-9, atol=0)
 
 
 def _prices_are_those_of_all_sets(loss: udcp.Loss, seed: int, most: int) -> None:
