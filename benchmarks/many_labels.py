@@ -157,10 +157,15 @@ def table(cases: list[dict[str, Any]]) -> str:
         cells = []
         for kind in KINDS:
             own = case[kind]
-            was = f"{own['before ms']:.2g} ({own['before proved']:.0%}) → " if "before ms" in own else ""
-            cells.append(f"{was}{own['ms']:.2g} ({own['proved']:.0%})")
+            was = f"{_shown(own['before ms'])} ({own['before proved']:.0%}) → " if "before ms" in own else ""
+            cells.append(f"{was}{_shown(own['ms'])} ({own['proved']:.0%})")
         lines.append(f"| {case['loss']} | {case['K']:,} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def _shown(ms: float) -> str:
+    """Two digits, and all of those before the point."""
+    return f"{float(f'{ms:.2g}'):,.0f}" if ms >= 10 else f"{ms:.2g}"
 
 
 def main() -> None:
